@@ -87,8 +87,8 @@ def main() -> None:
     from pages.ui.shared.login import draw_login
 
     visitors.disable_streamlit_requests()
-    files = {id(listed): file for file, listed in shown.items()} | {id(poll): screens.POLL}
-    file = files.get(id(page), screens.ASK)
+    files = {**shown, screens.POLL: poll}
+    file = next((name for name in files if files[name] is page), screens.ASK)
     with routing(file, page.url_path, page.title, outline):
         page.run()
         draw_pinned(file)

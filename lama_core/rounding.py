@@ -5,6 +5,7 @@ A number is rounded from its shortest decimal text. Python's formats round the f
 """
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 
 _CONTEXT = Context(prec=400, rounding=ROUND_HALF_UP)  # more digits than the largest float has
@@ -40,6 +41,11 @@ def counted(n: int, noun: str) -> str:
 def plural(noun: str) -> str:
     """Return a noun's plural: `facts`, `queries`."""
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are: `A, B, C and 2 more`."""
+    return ", ".join(names[:most]) + f" and {len(names) - most:,} more" * (len(names) > most)
 
 
 def _rounded(value: Decimal, digits: int) -> Decimal:

@@ -12,7 +12,6 @@ from pages.ui.router import is_routed
 from pages.ui.shared.messages import draw_document, plain
 from pages.ui.shared.url_state import BOUND
 
-ALL_PAPERS = "All"
 DEPARTURES, TERMS = "Departures from the papers", "Terms"  # headings in plug-ins' pages
 # File of docs/ -> its title.
 DOCUMENTS = {"guide": "Guide to all pages", "lessons": "Lesson files", "hosting": "Hosting"}
@@ -35,10 +34,10 @@ def of_plugins(wanted: str) -> list[str]:
     """Return the sections of this heading in plug-ins' pages, each under its page's title."""
     sections = []
     for page in plugin_pages():
-        title, *parts = read_file(page).decode().removeprefix("# ").split("\n## ")
+        head, *parts = read_file(page).decode().removeprefix("# ").split("\n## ")
+        title = head.partition("\n")[0]
         found = (part.partition("\n") for part in parts)
-        titled = title.partition("\n")[0]
-        sections += [f"{titled}\n{text}" for heading, _, text in found if heading == wanted]
+        sections += [f"{title}\n{text}" for heading, _, text in found if heading == wanted]
     return sections
 
 
@@ -55,7 +54,7 @@ def draw_departures(wanted: str = "") -> None:
         "paper's rule."
     )
     place = st.container(gap="xxsmall")
-    with place.expander("All departures in a table", expanded=wanted == ALL_PAPERS):
+    with place.expander("All departures in a table", expanded=wanted == "All"):
         st.markdown(introduction.partition("\n")[2])
     for section in sections:
         paper, _, text = section.partition("\n")
@@ -78,8 +77,11 @@ def draw_glossary() -> None:
     Without a search, draw those of the page Ask, or all.
     """
     st.subheader("Glossary", anchor=False)
-    texts = glossary_text(), figures_text(), *of_plugins(TERMS)
-    every = {term: text for one in texts for term, text in read_terms(one).items()}
+    every = {
+        term: text
+        for terms in (glossary_text(), figures_text(), *of_plugins(TERMS))
+        for term, text in read_terms(terms).items()
+    }
     typed = st.text_input(
         "Search the glossary", key="term", bind=BOUND, placeholder="P@1, candidates, ..."
     )
@@ -95,8 +97,9 @@ def draw_glossary() -> None:
     for column, terms in zip(st.columns(2), (shown[:half], shown[half:]), strict=True):
         with column.container(gap="xxsmall"):
             for term in terms:
-                opened = [term] == list(named) or term.lower() == wanted
-                with st.expander(plain(term), expanded=opened):
+                with st.expander(
+                    plain(term), expanded=[term] == list(named) or term.lower() == wanted
+                ):
                     st.markdown(found[term])
 
 

@@ -20,18 +20,10 @@ from pages.ui.router import is_routed
 from pages.ui.shared import cache, fetching, links, screens, url_state, visitors
 from pages.ui.shared.messages import counted, draw_document, errors_shown, name_value_lines, plain
 
-DOWNLOADS = ("assets", "hub", "wheel", "release")  # ways to obtain a model
 INSTALLED, OFFERED, IMPOSSIBLE = "installed", "can be downloaded", "can't run here"
-# In the session: what is to be said of the added model, the model whose first answer is shown, the
-# shown model and its status, and how many were added.
-NOTE, TESTED, SHOWN, N_ADDED = (
-    "note on the added model",
-    "model that was tested",
-    "shown model",
-    "number of added models",
-)
-TEST_SENTENCE = "The capital of France is ___."
-TEST_QUESTION = "What is the capital of France?"
+# In the session: the model whose first answer is shown, the shown model and its status, and how
+# many were added.
+TESTED, SHOWN, N_ADDED = "model that was tested", "shown model", "number of added models"
 PAPERS = {"petroni2019": "one of the models of Petroni et al. 2019"}
 
 
@@ -39,7 +31,8 @@ def status_of(entry: Entry) -> str:
     """The status of a model; an added folder that is missing can come back."""
     if is_here(entry):
         return INSTALLED
-    return OFFERED if entry.source.how in (*DOWNLOADS, "folder") else IMPOSSIBLE
+    can_come = entry.source.how in ("assets", "hub", "wheel", "release", "folder")
+    return OFFERED if can_come else IMPOSSIBLE
 
 
 def draw_list(entries: list[Entry]) -> str:
@@ -54,7 +47,12 @@ def draw_list(entries: list[Entry]) -> str:
                 for entry, can in zip(entries, can_run, strict=True)
             ],
             "availability": [
-                fetching.availability(_size_of(entry), is_installed=is_here(entry)) if can else None
+                fetching.availability(
+                    entry.source.n_bytes or (entry.n_parameters and 4 * entry.n_parameters),
+                    is_installed=is_here(entry),
+                )
+                if can
+                else None
                 for entry, can in zip(entries, can_run, strict=True)
             ],
             "why it can't run": [
@@ -82,14 +80,8 @@ def draw_list(entries: list[Entry]) -> str:
     )
 
 
-def _size_of(entry: Entry) -> int | None:
-    """The size of a model's weights in bytes, at most 4 per parameter; None if unknown."""
-    return entry.source.n_bytes or (entry.n_parameters and 4 * entry.n_parameters)
-
-
 def draw_model(entry: Entry, status: str) -> None:
     """Draw a model's details and the actions for its status, such as a download button."""
-    held = {precision: entry.bytes_held(precision) for precision in ("fp32", "bf16")}
     how = entry.source.how
     facts = {
         "name": entry.name,
@@ -98,7 +90,9 @@ def draw_model(entry: Entry, status: str) -> None:
         "parameters": f"{round(entry.n_parameters / 1e6):,} M" if entry.n_parameters else "",
         "download": format_bytes(entry.source.n_bytes) if entry.source.n_bytes else "",
         "in memory": ", ".join(
-            f"{format_bytes(size)} in {precision}" for precision, size in held.items() if size
+            f"{format_bytes(size)} in {precision}"
+            for precision in ("fp32", "bf16")
+            if (size := entry.bytes_held(precision))
         ),
         "languages": entry.languages,
         "trained on": ", ".join(part for part in (entry.corpus, entry.corpus_size) if part),
@@ -125,8 +119,8 @@ def draw_model(entry: Entry, status: str) -> None:
             st.warning(plain(str(error), code=True), icon=":material/folder_off:")
     elif status == OFFERED:
         fetching.draw_offer(entry, about=False)
-    removable = entry.added and visitors.may("manage")
-    if removable and st.button("Remove from the list", icon=":material/remove:"):
+    removes = entry.added and visitors.may("manage")
+    if removes and st.button("Remove from the list", icon=":material/remove:"):
         forget_model(entry.name)
         st.rerun()
 
@@ -148,8 +142,6 @@ def _draw_use(entry: Entry) -> None:
             help="Loads the model and shows its first answer to one sentence.",
         ):
             st.session_state[TESTED] = entry.name
-    if note := st.session_state.pop(NOTE, ""):
-        st.warning(plain(note), icon=":material/forum:")
     if st.session_state.get(TESTED) == entry.name:
         with errors_shown():
             draw_first_answer(entry, generates=chat)
@@ -163,16 +155,18 @@ def draw_first_answer(entry: Entry, *, generates: bool) -> None:
     """
     with st.spinner(f"Loading {plain(entry.title)} and asking it one sentence"):
         if generates:
-            asked = AskRequest(TEST_QUESTION, models=(entry.name,))
-            found = cache.answer(ask.kind, asked, entry.name)
-            text, word, how = TEST_QUESTION, found.generated.text, ""
+            text, how = "What is the capital of France?", ""
+            asked = cache.answer(ask.kind, AskRequest(text, models=(entry.name,)), entry.name)
+            word = asked.generated.text
         else:
-            request = ClozeRequest(TEST_SENTENCE, models=(entry.name,))
-            (blank,) = cache.answer(fill.kind, request, entry.name).blanks
-            first = blank.predictions[0]
-            text, word, how = TEST_SENTENCE, first.token, f" (probability {fixed(first.prob, 2)})"
-    said = f"It works: {plain(entry.title)} answers “{plain(text)}” with **{plain(word)}**{how}."
-    st.success(said, icon=":material/check_circle:")
+            text = "The capital of France is ___."
+            filled = cache.answer(fill.kind, ClozeRequest(text, models=(entry.name,)), entry.name)
+            first = filled.blanks[0].predictions[0]
+            word, how = first.token, f" (probability {fixed(first.prob, 2)})"
+    st.success(
+        f"It works: {plain(entry.title)} answers “{plain(text)}” with **{plain(word)}**{how}.",
+        icon=":material/check_circle:",
+    )
 
 
 def draw_add() -> None:
@@ -198,10 +192,9 @@ def draw_add() -> None:
         if st.form_submit_button("Add", type="primary") and reference:
             with errors_shown(), st.spinner("Checking the model"):
                 added = check_and_add_model(reference.strip())
-                st.session_state["chosen later"] = added.name
-                st.session_state[TESTED] = added.name
-                st.session_state[NOTE] = added.note
-                st.session_state[N_ADDED] = n_added + 1
+                st.session_state.update(
+                    {"chosen later": added.name, TESTED: added.name, N_ADDED: n_added + 1}
+                )
                 st.rerun()
 
 
@@ -284,7 +277,7 @@ def main() -> None:
         is_operator = visitors.may("manage")
         impossible = [entry for entry in entries if statuses[entry.name] == IMPOSSIBLE]
         asked = st.query_params.get("model")
-        if not any(asked in (entry.name, entry.title) for entry in impossible):
+        if all(asked not in (entry.name, entry.title) for entry in impossible):
             entries = [entry for entry in entries if entry not in impossible]
         if is_operator:
             draw_add()
@@ -299,8 +292,10 @@ def main() -> None:
             if is_operator:
                 draw_device()
         if impossible:
-            label = f"{counted(len(impossible), 'model')} can't run here: which, and why"
-            with st.expander(label, icon=":material/block:"):
+            with st.expander(
+                f"{counted(len(impossible), 'model')} can't run here: which, and why",
+                icon=":material/block:",
+            ):
                 st.markdown(name_value_lines({one.title: one.source.why for one in impossible}))
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,45 @@ from numpy.typing import NDArray
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import AFTER_SPACE, Place
 from lama_core.models.protocols import Context, Encoded, Kind, Scores, WordScore
+from lama_core.models.vocabulary import by_lower_case
 from lama_core.runs.info import Run
 from lama_core.types import Query
-from tools.bench.prompts import WordList
+
+
+class WordList:
+    """A vocabulary whose tokens are whole words."""
+
+    def __init__(self, words: Sequence[str], *, cased: bool = True) -> None:
+        self.cased = cased
+        self.columns: dict[Any, Any] = {}
+        self.words = tuple(words)
+        self.size = len(words)
+        self._forms: dict[str, tuple[int, ...]] = {w: (n,) for n, w in enumerate(words)}
+        self._variants = by_lower_case(self.words)
+
+    def single_words(self) -> tuple[str, ...]:
+        return self.words
+
+    def case_variants(self, word: str, place: Place) -> tuple[str, ...]:
+        return self._variants.get(word, ())
+
+    def own_tokens(self, words: Sequence[str], place: Place) -> list[tuple[int, ...]]:
+        return [self._forms.get(word if self.cased else word.lower(), ()) for word in words]
+
+    def can_predict(self, token_id: int) -> bool:
+        return True
+
+    def tokens(self) -> dict[int, str]:
+        return dict(enumerate(self.words))
+
+    def pieces(self, word: str, place: Place = AFTER_SPACE) -> tuple[int, ...]:
+        return self._forms.get(word, (0,))
+
+    def can_write(self, word: str) -> bool:
+        return word in self._forms
+
+    def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.words[token] for token in token_ids)
 
 
 class WordVocabulary(WordList):

@@ -1,6 +1,10 @@
-"""A tiny BERT encoder without a head, and a text that it can learn, for the tests of training."""
+"""A tiny BERT encoder without a head, and sentences that it can learn."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tools.training.corpus.source_passages import CorpusSource
 
 COUNTRIES = {"paris": "france", "rome": "italy", "tokyo": "japan", "cairo": "egypt"}
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -49,6 +53,10 @@ def make_tiny_encoder(folder: Path) -> Path:
     return folder
 
 
-def write_text(path: Path) -> Path:
-    path.write_text("\n\n".join(SENTENCES) + "\n", encoding="utf-8")
-    return path
+def one_source() -> "CorpusSource":
+    """Return a source of a corpus: the sentences."""
+    from tools.training.corpus.source_list import WORDNET
+    from tools.training.corpus.source_passages import CorpusSource, Passage
+
+    passages = [Passage(f"{number}", text) for number, text in enumerate(SENTENCES)]
+    return CorpusSource("text", "Text", "none", 1.0, WORDNET, lambda read: iter(passages), True)

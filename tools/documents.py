@@ -158,15 +158,6 @@ def numbers_in(text: str) -> tuple[str, ...]:
     return tuple(NUMBER.findall(NO_NUMBER.sub(" ", text)))
 
 
-def why_not(command: Command, has_small_model: bool) -> str:
-    """Return why a command can't be run here, or ""."""
-    for pattern, reason in REASONS.items():
-        if re.search(pattern, command.text):
-            return reason
-    needs_it = SMALL_MODEL in command.text and not has_small_model
-    return "needs SmolLM2, which isn't installed" if needs_it else ""
-
-
 def run(command: Command) -> str:
     """Run a command in this process, and return what it prints. Raises what it raises."""
     out = io.StringIO()
@@ -188,13 +179,6 @@ def run(command: Command) -> str:
                 if end.code:
                     raise
     return out.getvalue()
-
-
-def fault_of(command: Command, printed: str) -> str:
-    """Return which numbers of the text about a command it doesn't print, or ""."""
-    found = {number.rstrip(",") for number in NUMBER.findall(printed)}
-    missing = [number for number in command.numbers if number.rstrip(",") not in found]
-    return f"doesn't print {', '.join(missing)}" if missing else ""
 
 
 @contextlib.contextmanager
@@ -237,13 +221,18 @@ def check(paths: Sequence[Path]) -> int:
     with readers_place() as has_small_model:
         for command in (one for path in paths for one in commands_of(path)):
             began, state, fault = time.monotonic(), "right", ""
-            if reason := why_not(command, has_small_model):
-                state, fault = "not run", reason
+            reasons = [why for one, why in REASONS.items() if re.search(one, command.text)]
+            if SMALL_MODEL in command.text and not has_small_model:
+                reasons.append("needs SmolLM2, which isn't installed")
+            if reasons:
+                state, fault = "not run", reasons[0]
             else:
                 signal.setitimer(signal.ITIMER_PROF, LIMIT)
                 signal.alarm(MOST)
                 try:
-                    fault = fault_of(command, run(command))
+                    printed = {one.rstrip(",") for one in NUMBER.findall(run(command))}
+                    missing = [one for one in command.numbers if one.rstrip(",") not in printed]
+                    fault = f"doesn't print {', '.join(missing)}" * bool(missing)
                 except (Exception, SystemExit) as error:  # noqa: BLE001 - any is the document's fault
                     fault = f"{type(error).__name__}: {error}"
                 finally:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from lama_core.files import write_text_atomically
-from lama_core.lessons.lesson import N_BEST, list_lessons, requests_of
+from lama_core.lessons.lesson import N_BEST, list_lessons
 from lama_core.lessons.stored_answers import RECORDED, Recorded
 from lama_core.models.sources.catalog import find_model
 from lama_core.queries.analogy import SolveRequest, analogy
@@ -44,7 +44,7 @@ def recorded(request: ClozeRequest | SolveRequest, name: str) -> Recorded:
 def answers() -> Iterator[Recorded]:
     """Yield the answers to all queries of the project's lessons and of those of plug-ins."""
     for lesson in list_lessons().lessons:
-        for request in (request for step in lesson.steps for request in requests_of(step)):
+        for request in (request for step in lesson.steps for request in step.requests.values()):
             for name in request.models:
                 if find_model(name).source.how != "assets":
                     yield recorded(request, name)

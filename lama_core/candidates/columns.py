@@ -57,17 +57,11 @@ class TokenTable:
     ids: NDArray[np.int64]
 
     @cached_property
-    def is_plain(self) -> bool:
-        """Whether each candidate is exactly one token."""
-        return self.ids.shape[1] == 1 and bool((self.ids >= 0).all())
-
-    @cached_property
     def by_token(self) -> dict[int, int]:
         """Token -> the first candidate that it writes."""
-        found: dict[int, int] = {}
-        for form in self.ids.T.tolist():
-            for column, token in enumerate(form):
-                found.setdefault(token, column)
+        tokens, places = np.unique(self.ids.T, return_index=True)  # the first place of each
+        columns = places % max(1, len(self.ids))
+        found: dict[int, int] = dict(zip(tokens.tolist(), columns.tolist(), strict=True))
         found.pop(NO_COLUMN, None)
         return found
 
@@ -254,8 +248,8 @@ class Candidates:
         """Return the candidates lower-cased, without duplicates, and with `fold_case` set."""
         if self.words is None:
             return self
-        words = tuple(dict.fromkeys(word.lower() for word in self.words))
-        return replace(self, words=words, fold_case=True)
+        lower = dict.fromkeys(word.lower() for word in self.words)
+        return replace(self, words=tuple(lower), fold_case=True)
 
     def fitting(self, vocabularies: Sequence[Vocabulary]) -> "Candidates":
         """Return the candidates for some models, folded to lower case if any model is uncased."""
@@ -309,8 +303,11 @@ class Candidates:
             listed = tuple(sorted(filter(self.keep, vocabulary.single_words())))
         if listed is None:
             tokens = vocabulary.tokens()
-            ids = np.fromiter(tokens, dtype=np.int64, count=len(tokens))
-            return Columns(tuple(tokens.values()), spelling, ids)
+            return Columns(
+                tuple(tokens.values()),
+                spelling,
+                np.fromiter(tokens, dtype=np.int64, count=len(tokens)),
+            )
         words = tuple(dict.fromkeys(map(spelling.key, listed)))
         found = list(zip(*(spelling.tokens_of(words, place) for place in places), strict=True))
         # Words that the tokenizer writes alike, such as Bogotá and bogota, are one candidate.

@@ -81,8 +81,7 @@ def common_vocabulary(
     Raises:
         UserError: If the vocabularies share no word.
     """
-    names = models or [""] * len(vocabularies)
-    pairs = zip(names, vocabularies, strict=True)
+    pairs = zip(models or [""] * len(vocabularies), vocabularies, strict=True)
     known = [(one, words) for one, words in pairs if not isinstance(words, OpenVocabulary)]
     if not known:
         return Candidates(FULL, None)
@@ -120,8 +119,7 @@ def why_not_ranked(candidates: Candidates, vocabulary: Vocabulary, token: int) -
         return GIVEN
     is_whole = text in vocabulary.single_words()
     lists = {OWN: is_content_word, OWN_WITH_FUNCTION_WORDS: is_word}
-    wider = (name for name, keep in lists.items() if is_whole and keep(text))
-    ranked_with = next(wider, FULL)
+    ranked_with = next((name for name, keep in lists.items() if is_whole and keep(text)), FULL)
     lacking = candidates.lacking.get(text.lower() if candidates.fold_case else text)
     if lacking:
         reason = f"several tokens in {', '.join(lacking)}"
@@ -265,8 +263,10 @@ def unavailable_lists(*, of_relations: bool) -> dict[str, Unavailable]:
 
 def explain_lists(*, of_relations: bool) -> str:
     """Return an explanation of the lists for a help text, in Markdown."""
-    names = list_names(of_relations=of_relations)
-    return " ".join(f"**{name}**: {CANDIDATE_LISTS[name].meaning}." for name in names)
+    return " ".join(
+        f"**{name}**: {CANDIDATE_LISTS[name].meaning}."
+        for name in list_names(of_relations=of_relations)
+    )
 
 
 def named_candidates(

@@ -195,10 +195,9 @@ class Spelling:
         if not self.folded:
             return self._single(words, place)
         # The spellings of each word that count together, in the order of their ids.
-        keys = map(self.key, words)
         variants = [
             tuple(dict.fromkeys((*self.vocabulary.case_variants(key, place), key, word)))
-            for key, word in zip(keys, words, strict=True)
+            for key, word in zip(map(self.key, words), words, strict=True)
         ]
         ids = iter(self._single(list(chain.from_iterable(variants)), place))
         found = [tuple(islice(ids, len(spellings))) for spellings in variants]

@@ -106,33 +106,29 @@ def make(
     """Return the command of a function of the Python API.
 
     Args:
-        function: The function. Its request defines the options, its docstring the help.
+        function: The function. Its request defines the options, the paragraphs of its docstring
+            before the first section the help.
         print_answer: Prints the full result as text.
         example: A command for the end of `--help`, without the program's name.
         as_json: Returns the value that `--json` prints.
         has_device: Whether it has `--device`. Default: if a field of the request names a model.
         write_figure: Writes the full result as a figure; adds `--figure` and its options.
     """
-    summary, more = help_of(function)
+    text = (inspect.getdoc(function) or "").split("\n\nArgs:")[0].split("\n\nReturns:")[0]
+    summary, *more = (part.replace("\n", " ").strip() for part in text.split("\n\n"))
     app = App(
         name=function.request.command[-1],
         help=summary,
-        help_epilogue="\n\n".join(filter(None, (more, f"Example: lama-explorer {example}"))),
+        help_epilogue="\n\n".join([*more, f"Example: lama-explorer {example}"]),
         help_flags=["--help", "-h"],
         version_flags=[],
     )
-    command = make_command(
-        function, print_answer, as_json, has_device=has_device, write_figure=write_figure
+    app.default(
+        make_command(
+            function, print_answer, as_json, has_device=has_device, write_figure=write_figure
+        )
     )
-    app.default(command)
     return app
-
-
-def help_of(function: Callable[..., Any]) -> tuple[str, str]:
-    """Return the first paragraph of a docstring, and the paragraphs before its first section."""
-    text = (inspect.getdoc(function) or "").split("\n\nArgs:")[0].split("\n\nReturns:")[0]
-    first, *rest = (part.replace("\n", " ").strip() for part in text.split("\n\n"))
-    return first, "\n\n".join(rest)
 
 
 def takes_words(app: App | None) -> bool:

@@ -125,8 +125,9 @@ def expected_error(error: Exception) -> str | None:
         return f"{next(unknown, '~')[:60]!r}: unknown user. Write the full path."
     if isinstance(error, OSError):
         name = error.filename2 or error.filename
-        is_path = isinstance(name, str | bytes | Path)
-        return _system_error(error.errno, os.fsdecode(name) if is_path else "")
+        return _system_error(
+            error.errno, os.fsdecode(name) if isinstance(name, str | bytes | Path) else ""
+        )
     number = re.search(r"\(os error (\d+)\)", text)
     return _system_error(int(number[1]), "") if number else None
 
@@ -147,8 +148,7 @@ def write_log(error: Exception) -> Path:
         f"machine: {platform.platform()}",
         "".join(traceback.format_exception(error)),
     ]
-    text = "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
-    write_text_atomically(log, text)
+    write_text_atomically(log, "\n".join(lines).encode("utf-8", "backslashreplace").decode("utf-8"))
     for old in sorted(folder.glob("*.log"))[:-N_LOGS]:
         old.unlink(missing_ok=True)
     return log

@@ -97,8 +97,6 @@ def add(
     output.print_line(
         f"Added {entry.name}" if entry.added else f"{entry.name} is already in the list"
     )
-    if entry.added and entry.note:
-        output.print_line(entry.note)
 
 
 def forget(

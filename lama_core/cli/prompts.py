@@ -107,7 +107,7 @@ def print_analysis(analysis: StudyAnalysis) -> None:
     """Print divergence by edit distance, Top-K curves, and patterns and transfer if requested."""
     found, made = analysis.found, analysis.study
     output.print_table(
-        (f"edit distance, {found['distance']}", "pairs", "mean divergence", "quartiles"),
+        ("edit distance", "pairs", "mean divergence", "quartiles"),
         [
             (
                 f"{pairs.low:.1f} to {pairs.high:.1f}",

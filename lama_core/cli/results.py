@@ -19,8 +19,9 @@ from lama_core.views.view import Shown, show_runs
 
 def scores_of(runs: Runs) -> Shown[Any, Any]:
     """Return the scores of new runs by relation, with the ranking of the request."""
-    ranking = getattr(runs.request, "ranking", None)
-    return show_runs(scores.view, runs.runs, ScoresRequest(ranking=ranking))
+    return show_runs(
+        scores.view, runs.runs, ScoresRequest(ranking=getattr(runs.request, "ranking", None))
+    )
 
 
 def print_runs(runs: Runs) -> None:

@@ -41,8 +41,6 @@ from lama_core.views.ways import ways
 from lama_core.views.wording import wording
 
 COLUMNS = ("run", "row", "value", "low", "high", "n", "freq", "note")
-UNNAMED = ("measure", "row")  # what rows are, if this says less than their names
-MOST_NOTES = 4  # slices for which notes give the difference between two models
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ def _ranks(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
 def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     """Return P@k on each slice of one way; of two runs, also their difference on few slices."""
     table = figure_rows(_show(slices, runs, step, slice_by=step.by).figure)
-    if len(runs) != 2 or not 0 < table["row"].nunique() <= MOST_NOTES:
+    if len(runs) != 2 or not 0 < table["row"].nunique() <= 4:
         return table
     a, b = (run.info.model for run in runs)
     lines = slice_differences(join_answers(runs), k=step.k, relations=step.relations)
@@ -131,15 +129,12 @@ def _slices(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     notes = {
         (
             label := slice_label(step.by, str(name))
-        ): f"{label}: {a} minus {b} {_points(-line['difference'])} points (95 % interval "
-        f"{_points(-line['high'])} to {_points(-line['low'])}; {line['n']:,} facts)."
+        ): f"{label}: {a} minus {b} {percent(-line['difference'], signed=True)} points (95 % "
+        f"interval {percent(-line['high'], signed=True)} to {percent(-line['low'], signed=True)}; "
+        f"{line['n']:,} facts)."
         for name, line in lines.iterrows()
     }
     return table.assign(note=[notes.get(name, "") for name in table["row"]])
-
-
-def _points(difference: float) -> str:
-    return percent(difference, signed=True)
 
 
 def _totals(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
@@ -159,8 +154,9 @@ def _rankings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     tables = []
     for ranking in RANKINGS:
         table = _show(scores, runs, step, ranking=ranking).frame
-        row = _labels(table) + f", {ranking}"
-        tables.append(table.assign(row=row, value=table["p_at_k"], freq=np.nan))
+        tables.append(
+            table.assign(row=_labels(table) + f", {ranking}", value=table["p_at_k"], freq=np.nan)
+        )
     both = pd.concat(tables, ignore_index=True)
     return both.sort_values("relation", kind="stable", key=lambda names: pd.factorize(names)[0])
 
@@ -203,9 +199,9 @@ def _ways(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     shown = _show(ways, runs, step)
     notes = {}
     for found in shown.found:
-        n_alone = int((found.n_known == 1).sum())
         notes[found.model] = (
-            f"{found.model}: {n_alone:,} of {len(found.facts):,} facts are known in one way only."
+            f"{found.model}: {(found.n_known == 1).sum():,} of {len(found.facts):,} facts are "
+            "known in one way only."
         )
     table = shown.frame[shown.frame["relation"] == ALL_RELATIONS]
     return table.assign(row=table["way"], value=table["p_at_1"], note=table["model"].map(notes))
@@ -225,8 +221,9 @@ def _readings(runs: Sequence[Run], step: ShowRun) -> pd.DataFrame:
     readings = readings_of(place.series) if place is not None else None
     if place is None or readings is None:
         return pd.DataFrame()
-    last = training_of(runs[-1:], [place.step], relations=step.relations, k=step.k)
-    table = precision_by_readings(last, readings)
+    table = precision_by_readings(
+        training_of(runs[-1:], [place.step], relations=step.relations, k=step.k), readings
+    )
     return table.assign(run=runs[-1].info.id, row=table["readings"], value=table["p_at_k"])
 
 
@@ -332,7 +329,7 @@ def chart_figure(step: ShowRun, table: pd.DataFrame, names: Mapping[str, str]) -
     return Figure(
         shape="bars",
         frame=table.assign(said=lines, shown=table["value"].map(percent)).reset_index(drop=True),
-        by=Axis(column="row", title="" if kind.rows in UNNAMED else kind.rows_of(step)),
+        by=Axis(column="row", title="" if kind.rows in ("measure", "row") else kind.rows_of(step)),
         value=Axis(column="value", title="share, %", share=True),
         series="model",
         names=names,

@@ -14,7 +14,6 @@ from lama_core.lessons.lesson import (
     ModelStep,
     Predict,
     Step,
-    queries_of,
 )
 from lama_core.lessons.markup import as_html
 from lama_core.lessons.step_results import (
@@ -98,15 +97,13 @@ def sheet(lesson: Lesson, shown: Mapping[int, StepResult] | None = None) -> str:
     return _page(lesson, parts, STYLE + PRINT)
 
 
-def _empty(step: Step) -> str:
+def _empty(step: ModelStep) -> str:
     """Return a table to fill in, a row per query and a column per model; lines for a chart."""
-    rows = queries_of(step)
-    if not rows:
+    if not step.requests:
         return "<p>Write down what the chart shows:</p>" + 3 * "<div class=line></div>"
-    assert isinstance(step, ModelStep)
     heads = "".join(f"<th>{escape(find_model(name).title)}</th>" for name in step.models)
     cells = "<td><div class=line></div></td>" * len(step.models)
-    lines = "".join(f"<tr><td>{escape(row)}</td>{cells}</tr>" for row in rows)
+    lines = "".join(f"<tr><td>{escape(row)}</td>{cells}</tr>" for row in step.requests)
     return f"<table><tr><th>query</th>{heads}</tr>{lines}</table>"
 
 

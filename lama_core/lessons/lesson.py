@@ -21,6 +21,7 @@ from lama_core.datasets.library.installed import STARTER
 from lama_core.errors import UserError, did_you_mean
 from lama_core.files import format_bytes, read_error, read_file, write_text_atomically
 from lama_core.metrics.slices import DOMAIN, ORIGIN, PAIR_SEEN, SLICINGS, WORDING_SEEN
+from lama_core.models.protocols import Context
 from lama_core.paths import ASSETS, data_dir
 from lama_core.queries.analogy import SolveRequest
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
@@ -57,8 +58,6 @@ FIGURES = (
     "analogies",
 )
 SLICED_BY = (*SLICINGS, ORIGIN, DOMAIN, PAIR_SEEN, WORDING_SEEN)  # of the figure `slices`
-Of = Literal["object", "subject"]
-LessonContext = Literal["auto", "left", "both"]
 # All but the first two are page names of version 0.1; their parameters open the matching screens.
 Page = Literal["ask", "results", "cloze", "analogy", "facts", "prompts"]
 LessonText = Annotated[str, Meta(max_length=20_000)]
@@ -96,6 +95,11 @@ class Step(
     def kind(self) -> str:
         """The kind's name in the file."""
         return str(self.__struct_config__.tag)
+
+    @property
+    def requests(self) -> Mapping[str, ClozeRequest | SolveRequest]:
+        """Query or analogy, as a text -> its request, with the number of answers to show."""
+        return {}
 
     def __post_init__(self) -> None:
         self.check()
@@ -185,13 +189,17 @@ class ModelStep(Step, frozen=True, kw_only=True):
 class Live(ModelStep, frozen=True, kw_only=True):
     """A step that queries models now; context: What causal models see, as on the page Ask."""
 
-    context: LessonContext = "auto"
+    context: Literal["auto", "left", "both"] = "auto"
+
+    @property
+    def known_context(self) -> Context | None:
+        """The context of the requests; None if each model has its own."""
+        return None if self.context == "auto" else self.context
 
     def cloze_request(self, text: str, gold: str = "", top_k: int = 1) -> ClozeRequest:
         """Return a cloze query to the step's models. gold: "" without a gold answer."""
-        context = None if self.context == "auto" else self.context
         return ClozeRequest(
-            text, models=self.models, context=context, gold=gold or None, top_k=top_k
+            text, models=self.models, context=self.known_context, gold=gold or None, top_k=top_k
         )
 
 
@@ -205,6 +213,10 @@ class Ask(Live, frozen=True, kw_only=True, tag="ask"):
     def request(self) -> ClozeRequest:
         """The query."""
         return self.cloze_request(self.query, self.gold, N_BEST)
+
+    @property
+    def requests(self) -> dict[str, ClozeRequest]:
+        return {self.query: self.request}
 
     def check(self) -> None:
         """Raise ValueError unless the query has exactly one blank."""
@@ -226,7 +238,6 @@ class Compare(Live, frozen=True, kw_only=True, tag="compare"):
 
     @property
     def requests(self) -> dict[str, ClozeRequest]:
-        """Query -> its request."""
         return {text: self.cloze_request(text, gold) for text, gold in self.gold_of.items()}
 
     @property
@@ -266,24 +277,18 @@ class Analogy(Live, frozen=True, kw_only=True, tag="analogy"):
 
     @property
     def requests(self) -> dict[str, SolveRequest]:
-        """Row -> its request, with the blank at D."""
-        context = None if self.context == "auto" else self.context
+        """Each analogy without its answer, as `Paris : France :: Rome : ?` -> its request."""
         return {
-            row: SolveRequest(
-                (*words[:3], "___"),
+            f"{a} : {b} :: {c} : ?": SolveRequest(
+                (a, b, c, "___"),
                 models=self.models,
-                context=context,
+                context=self.known_context,
                 template=self.template,
-                gold=words[3],
+                gold=d,
                 top_k=1,
             )
-            for row, words in zip(self.rows, self.analogies, strict=True)
+            for a, b, c, d in self.analogies
         }
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """Each analogy without its answer: `Paris : France :: Rome : ?`."""
-        return tuple(f"{a} : {b} :: {c} : ?" for a, b, c, _ in self.analogies)
 
     def check(self) -> None:
         """Raise ValueError unless each analogy has four words and the template is known."""
@@ -315,7 +320,7 @@ class ShowRun(ModelStep, frozen=True, kw_only=True, tag="run"):
     relations: Texts = ()
     k: Annotated[int, Meta(ge=1, le=100)] = 1
     by: LessonText = "gold in the subject"
-    of: Of = "object"
+    of: Literal["object", "subject"] = "object"
     options: dict[str, LessonText | int | float | bool] = {}
 
     def check(self) -> None:
@@ -353,6 +358,10 @@ class Try(Live, frozen=True, kw_only=True, tag="try"):
     def queries(self) -> tuple[str, ...]:
         """The initial contents of the fields."""
         return tuple(filter(None, (self.query, self.other)))
+
+    @property
+    def requests(self) -> dict[str, ClozeRequest]:
+        return {query: self.cloze_request(query, top_k=N_BEST) for query in self.queries}
 
 
 AnyStep = Text | Predict | Ask | Compare | Analogy | ShowRun | Explain | Try
@@ -422,8 +431,7 @@ def list_lessons() -> LessonListing:
     problems: list[str] = []
     for folder, own in ((bundled_lessons(), False), (own_lessons(), True)):
         try:
-            files = (path for path in folder.iterdir() if path.suffix == ENDING)
-            paths = sorted(files, key=_place)
+            paths = sorted((path for path in folder.iterdir() if path.suffix == ENDING), key=_place)
             paths += [] if own else plugins.rows("lessons").values()
         except (FileNotFoundError, NotADirectoryError):
             continue
@@ -641,26 +649,7 @@ def _prediction_fault(step: Predict, after: Step | None) -> str:
         return f"the next step doesn't show the model {step.model!r}"
     if isinstance(after, ShowRun) or not step.row:
         return ""  # the rows of a chart are known only after it is drawn
-    rows = queries_of(after)
-    if step.row not in rows:
-        hint = did_you_mean(step.row, rows)
+    if step.row not in after.requests:
+        hint = did_you_mean(step.row, tuple(after.requests))
         return f"row {step.row[:60]!r} is not one of the next step's queries{hint}"
     return ""
-
-
-def queries_of(step: Step) -> tuple[str, ...]:
-    """Return the queries or analogies that a step shows, as texts."""
-    if isinstance(step, Ask):
-        return (step.query,)
-    if isinstance(step, Compare):
-        return step.queries
-    return step.rows if isinstance(step, Analogy) else ()
-
-
-def requests_of(step: Step) -> tuple[ClozeRequest | SolveRequest, ...]:
-    """Return the requests to models of a step, with the number of answers that it can show."""
-    if isinstance(step, Ask):
-        return (step.request,)
-    if isinstance(step, Try):
-        return tuple(step.cloze_request(query, top_k=N_BEST) for query in step.queries)
-    return tuple(step.requests.values()) if isinstance(step, Compare | Analogy) else ()

@@ -60,8 +60,7 @@ def judge(step: Predict, predicted: str, shown: StepResult | None) -> Judged:
             value = _find(shown.values, step, step.row)
             if value is not None:
                 # Divides the ends instead of multiplying the share: 100 * 0.29 is less than 29.
-                ends = [end / 100 for end in step.between]
-                answer = step.options[bisect_right(ends, value)]
+                answer = step.options[bisect_right([end / 100 for end in step.between], value)]
                 detail = f" ({percent(value)}{PERCENT})"
         elif shown.values:
             found = {row: _find(shown.values, step, row) for row in step.choices}

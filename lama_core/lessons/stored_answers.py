@@ -16,6 +16,7 @@ import numpy as np
 
 from lama_core.candidates.lists import COMMON, is_per_model
 from lama_core.errors import UserError
+from lama_core.lessons.lesson import N_BEST
 from lama_core.models.protocols import KINDS, Context
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
@@ -27,7 +28,6 @@ from lama_core.scoring.blanks import parse_query
 from lama_core.scoring.shared_fields import ClozeSettings
 from lama_core.texts import word_key
 
-N_BEST = 5
 RECORDED = ASSETS / "recorded_answers.json"
 
 
@@ -120,12 +120,12 @@ def find_stored(text: str, runs: Iterable[Run]) -> Stored | None:
 
 def recorded_answer(text: str, name: str, settings: ClozeSettings) -> Stored | None:
     """Return a model's recorded answer to a query; None if none has these settings."""
-    query = parse_query(text).text()
-    found = recorded_answers().get((name, tuple(settings.models), settings.context, query))
+    found = recorded_answers().get(
+        (name, tuple(settings.models), settings.context, parse_query(text).text())
+    )
     if found is None or settings.candidates != COMMON or found.n_candidates is None:
         return None
-    golds = (found.gold,) if found.gold else ()
-    return Stored("", found, found.n_candidates, COMMON, golds)
+    return Stored("", found, found.n_candidates, COMMON, (found.gold,) if found.gold else ())
 
 
 @cache

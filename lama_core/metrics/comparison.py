@@ -61,15 +61,6 @@ class CompareRequest(Request, command="compare", python="compare"):
 
 
 @dataclass(frozen=True, slots=True)
-class McNemar:
-    """Facts that only A or only B gets right, and the two-sided p-value; 1 without such facts."""
-
-    only_a: int
-    only_b: int
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
 class Difference:
     """P@k of B minus P@k of A on the same n facts.
 
@@ -142,7 +133,7 @@ class Comparison:
         relations: Difference of each relation, over its facts.
         unit: What a row of `pairs` is: `query` if facts have queries in several wordings, else
             `fact`.
-        mcnemar: McNemar's test over all paired facts.
+        mcnemar: Two-sided p-value of McNemar's test over all paired facts.
         agreement: How far the runs agree.
         run_a: Run A.
         pairs: One row per paired fact, with its row in run A, `right_a`, `right_b`, ranks and first
@@ -155,7 +146,7 @@ class Comparison:
     over_relations: MeanDifference
     relations: tuple[Difference, ...]
     unit: str
-    mcnemar: McNemar
+    mcnemar: float
     agreement: Agreement
     run_a: Run
     pairs: pd.DataFrame
@@ -175,14 +166,11 @@ class Comparison:
         return flips.assign(**{name: self.run_a.column(name).array[flips["row"]] for name in names})
 
 
-def mcnemar(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> McNemar:
-    """Return McNemar's exact test of paired outcomes, bool [fact] each."""
+def mcnemar(only_a: int, only_b: int) -> float:
+    """Return the two-sided p-value of McNemar's exact test; 1 if the runs are right on the same."""
     from scipy.stats import binomtest  # imported here because it takes half a second
 
-    only_a = int((right_a & ~right_b).sum())
-    only_b = int((right_b & ~right_a).sum())
-    p = binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
-    return McNemar(only_a, only_b, float(p))
+    return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
 
 
 def agreement(
@@ -191,20 +179,18 @@ def agreement(
     same_first: NDArray[np.float64],
     same_right: float = float("nan"),
 ) -> Agreement:
-    """Return how far two runs agree, as shares of the facts; NaN without facts.
+    """Return how far two runs agree, as shares of the facts, at least one.
 
     same_first: 1, 0, or NaN if it isn't known, float64 [fact]. same_right: as of `Agreement`.
     """
     unknown = int(np.isnan(same_first).sum())
-    if not len(right_a):
-        nan = float("nan")
-        return Agreement(nan, nan, nan, nan, nan, nan)
     both, neither = float(np.mean(right_a & right_b)), float(np.mean(~right_a & ~right_b))
     a, b = float(right_a.mean()), float(right_b.mean())
     expected = a * b + (1 - a) * (1 - b)
     kappa = (both + neither - expected) / (1 - expected) if expected < 1 else float("nan")
-    same = float(same_first.mean())
-    return Agreement(same, both, neither, a - both, b - both, kappa, same_right, unknown)
+    return Agreement(
+        float(same_first.mean()), both, neither, a - both, b - both, kappa, same_right, unknown
+    )
 
 
 def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataFrame, int]:
@@ -236,8 +222,9 @@ def pair_rows(a: Run, b: Run, *, ranking: Ranking, k: int = 1) -> tuple[pd.DataF
         unknown |= pairs[f"first_{end}"].isna().to_numpy() & (not run.info.generates)
     # If only one of the first answers is right, they differ, whatever the wrong one is.
     unknown &= ((pairs["rank_a"] == 1) == (pairs["rank_b"] == 1)).to_numpy()
-    same = same_words(pairs["first_a"], pairs["first_b"], word_key)
-    pairs["same_first"] = np.where(unknown, np.nan, same)
+    pairs["same_first"] = np.where(
+        unknown, np.nan, same_words(pairs["first_a"], pairs["first_b"], word_key)
+    )
     return pairs, int(counts[0].sum() + counts[1].sum()) - 2 * len(pairs)
 
 
@@ -276,29 +263,22 @@ def what_differs(a: RunInfo, b: RunInfo) -> str:
             f"Both runs are ranked on their shared candidates ({a.n_said}), using the ten best "
             f"predictions that a run stores. P@k is exact up to k = {min(exact_to)}."
         )
-    if differing_candidates((a, b)):
-        return (
-            f"The candidates differ: A ranks {a.n_said} words, B {b.n_said}. Ranks improve with "
-            "fewer candidates."
-        )
-    return ""
+    differ = (
+        f"The candidates differ: A ranks {a.n_said} words, B {b.n_said}. Ranks improve with fewer "
+        "candidates."
+    )
+    return differ if differing_candidates((a, b)) else ""
 
 
 def _when_right(run: RunInfo) -> str:
     """Return when an answer of a run counts as right, as a clause."""
     if run.generates:
-        return f"in {run.label}, if whole words of the generated text are a right answer"
-    if run.has_ranks:
-        return f"in {run.label}, if a right answer is ranked first"
-    return f"in {run.label}, if the tool that made it says so"
-
-
-def _is_repeated(run: Run, pairs: pd.DataFrame) -> bool:
-    """Return whether a fact has several rows, with different prompts."""
-    if pairs["prompt"].nunique() < 2:
-        return False
-    facts = run.column("fact_id").array[pairs["row"]]
-    return bool(pd.DataFrame({"fact": facts, "relation": pairs["relation"]}).duplicated().any())
+        when = "whole words of the generated text are a right answer"
+    else:
+        when = (
+            "a right answer is ranked first" if run.has_ranks else "the tool that made it says so"
+        )
+    return f"in {run.label}, if {when}"
 
 
 def compare(
@@ -356,15 +336,18 @@ def compare(
         int((differences < 0).sum()),
         int((differences > 0).sum()),
     )
+    facts = pairs[["relation"]].assign(fact=a.column("fact_id").array[pairs["row"]])
+    repeated = pairs["prompt"].nunique() > 1 and facts.duplicated().any()
     firsts = right_a.to_numpy(), right_b.to_numpy()
+    whole = paired_difference(*firsts)
     # Not `right_a`, which for k > 1 doesn't mean that the first answer is right.
     is_first = (pairs["rank_a"] == 1) & (pairs["rank_b"] == 1)
     return Comparison(
-        paired_difference(*firsts),
+        whole,
         over_relations,
         rows,
-        "chosen " * bool(a.info.only) + ("query" if _is_repeated(a, pairs) else "fact"),
-        mcnemar(*firsts),
+        "chosen " * bool(a.info.only) + ("query" if repeated else "fact"),
+        mcnemar(whole.only_a, whole.only_b),
         agreement(
             *firsts,
             pairs["same_first"].to_numpy(),

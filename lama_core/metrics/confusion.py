@@ -99,13 +99,12 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
     order = np.argsort(-counts, kind="stable")
     cells, counts = cells[order], counts[order]
     at_gold, at_answer = np.divmod(cells, max(1, len(answers)))
-    per_gold = np.bincount(gold_at, minlength=len(golds))
     pairs = pd.DataFrame(
         {
             "gold": golds[at_gold],
             "answer": answers[at_answer],
             "n": counts,
-            "share": counts / per_gold[at_gold],
+            "share": counts / np.bincount(gold_at, minlength=len(golds))[at_gold],
         }
     )
     named = list(range(min(n - n // 4, len(golds))))
@@ -121,8 +120,7 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
     named.sort(key=lambda at: keys[at] not in places)
     lines, columns = np.full(len(golds), len(named)), np.full(len(answers), len(shown))
     lines[named], columns[shown] = np.arange(len(named)), np.arange(len(shown))
-    size = (min(len(named) + 1, len(golds)), min(n + 1, len(answers)))
-    grid = np.zeros(size, dtype=np.int64)
+    grid = np.zeros(((min(len(named) + 1, len(golds)), min(n + 1, len(answers)))), dtype=np.int64)
     np.add.at(grid, (lines[at_gold], columns[at_answer]), counts)
     return Confusion(
         pairs,

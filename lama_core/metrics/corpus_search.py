@@ -1,13 +1,12 @@
 """Search a corpus for a dataset's facts and probe sentences."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lama_core.datasets import Dataset, load_dataset
+from lama_core.datasets import load_dataset
 from lama_core.datasets.dataset import Pair
 from lama_core.datasets.library.installed import STARTER
 from lama_core.datasets.passages import load_corpus, paragraphs_of
@@ -134,9 +133,27 @@ def find_cooccurring(
         UserError: If the corpus, the dataset, the prompts or a file is unknown.
     """
     data = load_dataset(dataset)
-    sentences = _probe_sentences(data, prompts)
-    files = _files_of(corpus, without)
-    form_in = _sources_with_form(sentences, _forms_of(corpus, list(files)))
+    chosen = make_prompt_set(prompts, data.relations)
+    names = [relation.name for relation in data.relations]
+    sentences: defaultdict[Wording, list[str]] = defaultdict(list)
+    for row in make_questions(data, names, chosen, None):
+        if row.query is not None and row.query.n_blanks == 1 and row.excluded is None:
+            named = chosen.of(row.relation.name)[row.prompt : row.prompt + 1]
+            template = "".join(map(row.fact.template, named))
+            template = template or query_template(row.query.text(), row.fact.subject) or SENTENCES
+            sentences[row.relation.name, template].append(row.query.text(row.fact.object))
+    files = {path.stem: path for path in load_corpus(corpus).files}
+    excluded = {choose(name, list(files), "source") for name in without}
+    if excluded == files.keys():
+        raise UserError("--without excludes every source: keep at least one")
+    files = {name: path for name, path in files.items() if name not in excluded}
+    # Sentence forms are known only of the embedded model's text.
+    known = load_forms(model_dir("minilm-mlm") / FORMS_FILE).by_source if corpus == STARTER else {}
+    forms = SentenceForms({name: own for name, own in known.items() if name in files})
+    form_in = {
+        wording: () if wording[1] == SENTENCES else forms.sources_of(template_form(wording[1]))
+        for wording in sentences
+    }
     pairs = [(fact.subject, fact.object) for fact in data.facts]
     pair_index = PairIndex(pairs)
     sentence_index = SentenceIndex(text for texts in sentences.values() for text in texts)
@@ -147,17 +164,17 @@ def find_cooccurring(
     for name, path in files.items():
         on_progress(Progress(f"searching: {name}"))
         found_pairs = pair_index.find(paragraphs_of(path))
-        found = sentence_index.find(paragraphs_of(path))
+        exact, similar = sentence_index.find(paragraphs_of(path))
         cooccurring |= found_pairs
-        verbatim |= found.verbatim
-        almost |= found.almost
+        verbatim |= exact
+        almost |= similar
         searched.append(
             SearchedSource(
                 name,
                 n_passages=sum(1 for _ in paragraphs_of(path)),
                 n_pairs=len(found_pairs),
-                n_verbatim=_count(sentences, found.verbatim),
-                n_almost=_count(sentences, found.almost),
+                n_verbatim=sum(text in exact for texts in sentences.values() for text in texts),
+                n_almost=sum(text in similar for texts in sentences.values() for text in texts),
                 n_wordings=sum(name in names for names in form_in.values()),
             )
         )
@@ -174,47 +191,3 @@ def find_cooccurring(
         for wording, texts in sentences.items()
     )
     return CorpusSearch(len(set(pairs)), len(cooccurring), tuple(searched), wordings)
-
-
-def _files_of(corpus: str, without: Sequence[str]) -> dict[str, Path]:
-    """Return the corpus's files to search, by their names without ending."""
-    files = {path.stem: path for path in load_corpus(corpus).files}
-    excluded = {choose(name, list(files), "source") for name in without}
-    if excluded == files.keys():
-        raise UserError("--without excludes every source: keep at least one")
-    return {name: path for name, path in files.items() if name not in excluded}
-
-
-def _forms_of(corpus: str, files: Sequence[str]) -> SentenceForms:
-    """Return the sentence forms of the files, which are known only of the embedded model's text."""
-    known = load_forms(model_dir("minilm-mlm") / FORMS_FILE) if corpus == STARTER else None
-    by_source = known.by_source if known else {}
-    return SentenceForms({name: forms for name, forms in by_source.items() if name in files})
-
-
-def _sources_with_form(
-    wordings: Iterable[Wording], forms: SentenceForms
-) -> dict[Wording, tuple[str, ...]]:
-    """Return the sources that have each wording's sentence form."""
-    return {
-        wording: () if wording[1] == SENTENCES else forms.sources_of(template_form(wording[1]))
-        for wording in wordings
-    }
-
-
-def _probe_sentences(data: Dataset, prompts: str) -> dict[Wording, list[str]]:
-    """Return each wording's probe sentences, without excluded queries."""
-    chosen = make_prompt_set(prompts, data.relations)
-    names = [relation.name for relation in data.relations]
-    found: defaultdict[Wording, list[str]] = defaultdict(list)
-    for row in make_questions(data, names, chosen, None):
-        if row.query is not None and row.query.n_blanks == 1 and row.excluded is None:
-            named = chosen.of(row.relation.name)[row.prompt : row.prompt + 1]
-            template = "".join(map(row.fact.template, named))
-            template = template or query_template(row.query.text(), row.fact.subject) or SENTENCES
-            found[row.relation.name, template].append(row.query.text(row.fact.object))
-    return found
-
-
-def _count(sentences: Mapping[Wording, Sequence[str]], found: AbstractSet[str]) -> int:
-    return sum(text in found for texts in sentences.values() for text in texts)

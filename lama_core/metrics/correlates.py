@@ -17,8 +17,6 @@ Departure: Vectors and mentions of Figure 3
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,6 +24,7 @@ from numpy.typing import NDArray
 
 from lama_core.errors import choose
 from lama_core.metrics.relation_figures import FIRST_LOG_PROB
+from lama_core.metrics.training_texts import read_cached
 from lama_core.metrics.word_counts import COUNTS_FILE, load_corpus_counts
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
@@ -53,12 +52,16 @@ EmbedWords = Callable[[Sequence[str]], NDArray[np.float32]]
 class Mentions:
     """A way of counting names in a text.
 
-    source: what is counted, as a caption. count: returns the counts of names, float64 [name], NaN
-    if unknown.
+    source: what is counted, as a caption. count: returns the count of a name, NaN if unknown.
     """
 
     source: str
-    count: Callable[[Sequence[str]], NDArray[np.float64]]
+    count: Callable[[str], float]
+
+    def of(self, names: pd.Series) -> NDArray[np.float64]:
+        """Return the count of each name, float64 [row]."""
+        codes, unique = pd.factorize(names)
+        return np.array([self.count(name) for name in unique], dtype=np.float64)[codes]
 
 
 @dataclass(frozen=True)
@@ -123,8 +126,8 @@ def correlate(
     subjects, objects = facts["subject"].astype(str), facts["object"].astype(str)
     table = pd.DataFrame(
         {
-            "SM": _by_name(subjects, mentions.count),
-            "OM": _by_name(objects, mentions.count),
+            "SM": mentions.of(subjects),
+            "OM": mentions.of(objects),
             "LPFP": facts[FIRST_LOG_PROB[ranking]].to_numpy(dtype=np.float64),
             "SOCS": np.nan
             if word_vectors is None
@@ -159,29 +162,14 @@ def cosines(
     return np.einsum("ij,ij->i", left, vectors[[at[name] for name in objects]])
 
 
-@lru_cache(maxsize=4)
-def _corpus_mentions(folder: Path, _changed: int) -> Mentions:
-    """Return the mentions in a model's training text, from the counts in the model's folder."""
-    counts = load_corpus_counts(folder)
-
-    def count(names: Sequence[str]) -> NDArray[np.float64]:
-        return np.array([counts.mentions(name) for name in names], dtype=np.float64)
-
-    return Mentions(f"mentions in the text that {folder.name} was trained on", count)
-
-
 def wordfreq_mentions() -> Mentions:
     """Return occurrences per billion words of English, from the package wordfreq.
 
     For a name of several words, the package combines the words' frequencies.
     """
+    from wordfreq import word_frequency
 
-    def count(names: Sequence[str]) -> NDArray[np.float64]:
-        from wordfreq import word_frequency
-
-        return np.array([word_frequency(name, "en") * 1e9 for name in names], dtype=np.float64)
-
-    return Mentions(PER_BILLION, count)
+    return Mentions(PER_BILLION, lambda name: word_frequency(name, "en") * 1e9)
 
 
 def mentions_of(model: str) -> Mentions:
@@ -191,14 +179,8 @@ def mentions_of(model: str) -> Mentions:
         UserError: If the model is unknown.
     """
     located = locate(find_model(model))
-    if located is not None and (located.folder / COUNTS_FILE).is_file():
-        changed = (located.folder / COUNTS_FILE).stat().st_mtime_ns
-        return _corpus_mentions(located.folder, changed)
-    return wordfreq_mentions()
-
-
-def _by_name(
-    names: pd.Series, count: Callable[[Sequence[str]], NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    codes, unique = pd.factorize(names)
-    return np.asarray(count(list(unique)), dtype=np.float64)[codes]
+    if located is None or not (located.folder / COUNTS_FILE).is_file():
+        return wordfreq_mentions()
+    counts = read_cached(located.folder / COUNTS_FILE, load_corpus_counts)
+    source = f"mentions in the text that {located.folder.name} was trained on"
+    return Mentions(source, counts.mentions)

@@ -14,8 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -39,7 +38,7 @@ from lama_core.texts import word_key
 WrongKind = Literal["right type", "another valid", "neither"]
 WRONG_KINDS: tuple[WrongKind, ...] = ("right type", "another valid", "neither")
 Counting = Literal["counted", "excluded", "all"]
-COUNTINGS: tuple[Counting, ...] = ("counted", "excluded", "all")
+COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 
 
 _Condition = Bools | pd.Series | bool
@@ -74,11 +73,6 @@ class RunAnswers:
         return self._numbers(f"rank_{self.ranking}")
 
     @cached_property
-    def known(self) -> Ints:
-        """What the row knows of the rank; see `Run.known_to`."""
-        return self._there(self.run.known_to, 0)
-
-    @cached_property
     def log_prob(self) -> NDArray[np.float32]:
         """Log-probability of the gold answer; NaN where excluded."""
         return self._numbers("log_prob")
@@ -96,9 +90,14 @@ class RunAnswers:
     @cached_property
     def is_object(self) -> Bools:
         """Whether the answer is an object of the relation in the data."""
-        found = self.run.column("first_is_object").to_numpy()
-        if self.ranking == "filtered":
-            found = _looked_up(self.run, self._first, self._moved, found)
+        run, found = self.run, self.run.column("first_is_object").to_numpy(copy=True)
+        moved = self.ranking == "filtered" and self._moved & run.column(self._first).notna()
+        if np.any(moved):  # the stored flags don't describe these answers
+            rows = np.flatnonzero(moved)
+            relations = run.column("relation").astype("str").to_numpy()
+            objects = set(zip(relations, _keys(run.column("object")), strict=True))
+            answers = zip(relations[rows], _keys(run.column(self._first))[rows], strict=True)
+            found[rows] = [pair in objects for pair in answers]
         return self._there(found, False)
 
     @cached_property
@@ -144,7 +143,7 @@ class RunAnswers:
 
     def hits(self, k: int = 1) -> NDArray[np.float64]:
         """Whether the gold answer is among the k best: 1, 0, or NaN if unknown or excluded."""
-        return hits(self.rank, self.known, k)
+        return hits(self.rank, self._there(self.run.known_to, 0), k)
 
     @property
     def _first(self) -> str:
@@ -253,12 +252,14 @@ class JoinedAnswers:
     @cached_property
     def popularity(self) -> NDArray[np.float64]:
         """Popularity of the subject, float64 [row]; NaN if no run has it."""
-        known: dict[str, float] = {}
-        for run in self.runs:
-            if (one := run.run).has_column("popularity"):
-                known.update(zip(one.column("fact_id"), one.column("popularity"), strict=True))
-        if not known:
+        runs = [one.run for one in self.runs if one.run.has_column("popularity")]
+        if not runs:
             return np.full(len(self.facts), np.nan)
+        known = {
+            fact: value
+            for run in runs
+            for fact, value in zip(run.column("fact_id"), run.column("popularity"), strict=True)
+        }
         values = (known.get(fact, np.nan) for fact in self.facts["fact_id"])
         return np.fromiter(values, np.float64, len(self.facts))
 
@@ -269,8 +270,7 @@ class JoinedAnswers:
         found = np.zeros(len(golds), bool)
         for start in range(0, len(golds), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            some = subjects.iloc[rows].tolist()
-            pairs = zip(map(word_key, some), golds[rows], strict=True)
+            pairs = zip(map(word_key, subjects.iloc[rows].tolist()), golds[rows], strict=True)
             found[rows] = [gold in subject for subject, gold in pairs]
         return found
 
@@ -293,19 +293,14 @@ class JoinedAnswers:
 
     def select(self, chosen: AnswerFilter) -> Ints:
         """Return the rows that pass a filter, int64, in the order of the data."""
-        conditions = self._conditions_of_kinds(chosen)
-        if self.runs:
-            conditions = chain(
-                conditions, self._conditions_of_answers(chosen), self._conditions_of_ranges(chosen)
-            )
         keep = np.ones(len(self.facts), dtype=bool)
         with np.errstate(invalid="ignore"):
-            for passes in conditions:
+            for passes in self._conditions(chosen):
                 keep &= passes
         return np.flatnonzero(keep)
 
-    def _conditions_of_kinds(self, chosen: AnswerFilter) -> Iterator[_Condition]:
-        """Yield which rows pass each filter on kinds of relations and facts, bool [row].
+    def _conditions(self, chosen: AnswerFilter) -> Iterator[_Condition]:
+        """Yield which rows pass each part of a filter, bool [row].
 
         False: no row passes, because the training texts are unknown.
         """
@@ -328,9 +323,8 @@ class JoinedAnswers:
             yield self.stated is not None and _is_one_of(self.stated, chosen.stated)
         if chosen.wording:
             yield self.wording is not None and _is_one_of(self.wording, chosen.wording)
-
-    def _conditions_of_answers(self, chosen: AnswerFilter) -> Iterator[_Condition]:
-        """Yield which rows pass each filter on answers, words and tags, bool [row]."""
+        if not self.runs:
+            return
         focus = self.runs[chosen.of]
         if chosen.counting != "all":
             yield np.isnan(focus.rank) == (chosen.counting == "excluded")
@@ -343,9 +337,9 @@ class JoinedAnswers:
         if chosen.wrong_kind is not None:
             yield wrong_kinds(focus)[chosen.wrong_kind]
         if chosen.gold:
-            yield _is_word(self.facts["object"], chosen.gold)
+            yield _is_one_of(self.facts["object"], [word_key(chosen.gold)], word_key)
         if chosen.answer:
-            yield _is_word(focus.answer, chosen.answer)
+            yield _is_one_of(focus.answer, [word_key(chosen.answer)], word_key)
         if chosen.tags:
             tags = self.tags(chosen.of)
             yield np.fromiter((not set(chosen.tags).isdisjoint(t) for t in tags), bool, len(tags))
@@ -356,16 +350,11 @@ class JoinedAnswers:
                     pa.array(texts, pa.string()), chosen.text, ignore_case=True
                 )
                 holds |= found.fill_null(False).to_numpy(zero_copy_only=False)
-            answers = [run.answer for run in self.runs]
-            for words in (self.facts["object"].array, *answers):
+            for words in (self.facts["object"].array, *[run.answer for run in self.runs]):
                 holds = holds | by_word(
                     words, lambda word: chosen.text.lower() in word.lower(), False
                 )
             yield holds
-
-    def _conditions_of_ranges(self, chosen: AnswerFilter) -> Iterator[_Condition]:
-        """Yield which rows are within each end of each range, bool [row]."""
-        focus = self.runs[chosen.of]
         # 0 and 1 are the ends of the page's slider, and let all rows pass.
         above_confidence = chosen.confidence_min or None
         to_confidence = chosen.confidence_max if chosen.confidence_max < 1 else None
@@ -465,12 +454,18 @@ def join_answers(
         if new.any():
             pieces.append(_base(run)[new])
             known = np.concatenate([known, key[new]])
-    facts = pieces[0] if len(pieces) == 1 else _stack(pieces)
-    return JoinedAnswers(
-        facts.reset_index(drop=True),
-        tuple(_align(run, key, known, ranking) for run, key in zip(runs, keys, strict=True)),
-        tuple(dict.fromkeys(readers or [run.info.model for run in runs])),
-    )
+    facts = pieces[0]
+    if len(pieces) > 1:
+        texts = dict.fromkeys(("relation", "source", "object"), "str")
+        facts = pd.concat([piece.astype(texts) for piece in pieces])
+        facts = facts.astype(dict.fromkeys(_WORDS, "category"))
+    answers = []
+    for run, key in zip(runs, keys, strict=True):
+        same = np.array_equal(key, known)
+        at = np.arange(len(known)) if same else pd.Index(key).get_indexer(pd.Index(known))
+        answers.append(RunAnswers(run, at, same, ranking))
+    readers = tuple(dict.fromkeys(readers or [run.info.model for run in runs]))
+    return JoinedAnswers(facts.reset_index(drop=True), tuple(answers), readers)
 
 
 def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame:
@@ -491,13 +486,12 @@ def fallbacks(joined: JoinedAnswers, rows: Ints, *, n: int = 20) -> pd.DataFrame
         typed = np.bincount(codes, run.is_object[wrong], minlength=len(counts))
         best = np.argsort(-counts, kind="stable")[:n]
         best = best[counts[best] > 0]
-        kinds = pd.Series(relations[wrong]).groupby(codes).nunique()
         columns = (
             [number] * len(best),
             run.answer.categories[best].astype(str),
             counts[best],
             counts[best] / max(1, len(wrong)),
-            kinds.reindex(best).to_numpy(),
+            pd.Series(relations[wrong]).groupby(codes).nunique().reindex(best).to_numpy(),
             typed[best] / counts[best],
             as_written(run.run, run.answer.categories[best]),
         )
@@ -528,27 +522,14 @@ def _base(run: Run) -> pd.DataFrame:
     return pd.DataFrame({name: run.column(name) for name in _BASE})
 
 
-def _stack(pieces: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    texts = dict.fromkeys(("relation", "source", "object"), "str")
-    frame = pd.concat([piece.astype(texts) for piece in pieces], ignore_index=True)
-    return frame.astype(dict.fromkeys(_WORDS, "category"))
-
-
-def _align(run: Run, key: Ints, known: Ints, ranking: Ranking) -> RunAnswers:
-    same = np.array_equal(key, known)
-    at = np.arange(len(known)) if same else pd.Index(key).get_indexer(pd.Index(known))
-    return RunAnswers(run, at, same, ranking)
-
-
 def margins_of(run: Run) -> NDArray[np.float32]:
     """Return the gold answer's score minus the best wrong answer's, float32 [row of `Run.facts`].
 
     NaN where excluded, and in runs that don't rank statements.
     """
-    counted = run.counted
-    if not run.has_column("margin"):
-        return np.full(len(counted), np.nan, dtype=np.float32)
-    return np.where(counted, run.column("margin").to_numpy(dtype=np.float32), np.float32(np.nan))
+    has = run.has_column("margin")
+    margins = run.column("margin").to_numpy(dtype=np.float32) if has else _UNKNOWN
+    return np.where(run.counted, margins, _UNKNOWN)
 
 
 def right_answers(run: Run, row: int) -> frozenset[str]:
@@ -561,19 +542,6 @@ def right_answers(run: Run, row: int) -> frozenset[str]:
     of = "query" if facts["source"].iloc[row] == SQUAD else "subject"
     same = (facts["relation"] == facts["relation"].iloc[row]) & (facts[of] == facts[of].iloc[row])
     return frozenset(facts.loc[same, "object"].astype(str))
-
-
-def _looked_up(run: Run, name: str, moved: Bools, is_object: Bools) -> Bools:
-    """Return `is_object`; the values of the rows `moved` are looked up among the run's objects."""
-    rows = np.flatnonzero(moved & run.column(name).notna().to_numpy())
-    if not len(rows):
-        return is_object
-    relations = run.column("relation").astype("str").to_numpy()
-    objects = set(zip(relations, _keys(run.column("object")), strict=True))
-    answers = _keys(run.column(name))[rows]
-    found = is_object.copy()
-    found[rows] = [pair in objects for pair in zip(relations[rows], answers, strict=True)]
-    return found
 
 
 def by_word(column: "pd.Categorical | pd.Series", of: Callable[[str], Any], none: Any) -> Any:
@@ -591,8 +559,7 @@ def same_words(a: pd.Series, b: pd.Series, key: Callable[[str], str] = str) -> B
         return codes.setdefault(key(word), len(codes))
 
     first, second = by_word(a, code, -1), by_word(b, code, -1)
-    same: Bools = (first == second) & (first >= 0)
-    return same
+    return (first == second) & (first >= 0)
 
 
 def _keys(column: pd.Series) -> NDArray[np.object_]:
@@ -600,12 +567,8 @@ def _keys(column: pd.Series) -> NDArray[np.object_]:
     return by_word(column, word_key, "")
 
 
-def _is_one_of(column: "pd.Categorical | pd.Series", wanted: Sequence[str]) -> Bools:
-    """Whether a categorical is one of the wanted words, bool [row]; "" matches missing words."""
-    return by_word(column, lambda word: word in wanted, "" in wanted)
-
-
-def _is_word(column: "pd.Categorical | pd.Series", wanted: str) -> Bools:
-    """Whether a categorical is this word, bool [row]."""
-    key = word_key(wanted)
-    return by_word(column, lambda word: word_key(word) == key, False)
+def _is_one_of(
+    column: "pd.Categorical | pd.Series", wanted: Sequence[str], key: Callable[[str], str] = str
+) -> Bools:
+    """Whether a word's key is one of the wanted, bool [row]; "" matches missing words."""
+    return by_word(column, lambda word: key(word) in wanted, "" in wanted)

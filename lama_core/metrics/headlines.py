@@ -136,7 +136,12 @@ def headline(
     elif differ:
         who, then = f"{first.title} has the best figure{on}", f"; {differ}"
     else:
-        then = _overlaps(known)
+        rivals = [one.title for one in known[1:] if one.low <= first.high and first.low <= one.high]
+        then = f"; its interval overlaps those of {_joined(rivals)}" if rivals else ""
+        if len(rivals) == 1:
+            then = f"; the intervals of {_joined([first.title, *rivals])} overlap"
+        if np.isnan([(one.low, one.high) for one in known]).any():
+            then = ""
         clear = not then and all(one.low == one.low for one in known)  # NaN: without intervals
         who = f"{first.title} is {'clearly ' * clear}ahead{on}"
     said = _figure(level, metric, k, counts, source)
@@ -160,9 +165,8 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
         k: The k of the comparison.
     """
     whole, mean = found.over_facts, found.over_relations
-    right = "first answers are right"
-    if k > 1:
-        right = f"{found.units} have the right answer among the first {k}"
+    first_k = f"{found.units} have the right answer among the first {k}"
+    right = "first answers are right" if k == 1 else first_k
     of, over = f"of {whole.n:,} {right}", ""
     if mean.n > 1:
         of = f"of {right} on average over {mean.n} relations"
@@ -207,10 +211,8 @@ def _figure(
     if k is None:
         over += f" ({one.n:,} {counts})"
         return f"{metric.label} {value}" + (f" over {n}{counts}" if alone else over)
-    if k == 1:
-        said = f"{value} of {n}first answers are right"
-    else:
-        said = f"{value} of {n}{counts} have the right answer among the first {k}"
+    first_k = f"{counts} have the right answer among the first {k}"
+    said = f"{value} of {n}{'first answers are right' if k == 1 else first_k}"
     each = [f"{percent(run.over_facts)} %" for run in level if run.over_facts == run.over_facts]
     facts = (
         f" (over {counts}: {' and '.join(each)} of {level[0].n:,})"
@@ -220,34 +222,20 @@ def _figure(
     return said if alone else said + over + facts
 
 
-def _overlaps(known: Sequence[Standing]) -> str:
-    """Return a clause on the intervals that overlap the best run's; "" without any."""
-    best, others = known[0], known[1:]
-    if np.isnan([(one.low, one.high) for one in known]).any():
-        return ""
-    overlapping = [one.title for one in others if one.low <= best.high and best.low <= one.high]
-    if len(overlapping) == 1:
-        return f"; the intervals of {_joined([best.title, *overlapping])} overlap"
-    return f"; its interval overlaps those of {_joined(overlapping)}" if overlapping else ""
-
-
 def _counted(known: Sequence[Standing], metric: Metric, k: int | None, counts: str) -> str:
     """Return an explanation of the scores: definition, mean, number of facts, interval."""
     first = known[0]
+    place = "first" if k == 1 else f"among the first {k}"
+    said = f"P@{k}: the share of {counts} whose right answer is ranked {place}"
     if k is None:
         said = f"{metric.label}: {metric.meaning.rstrip('.')}"
-    else:
-        place = "first" if k == 1 else f"among the first {k}"
-        said = f"P@{k}: the share of {counts} whose right answer is ranked {place}"
     if any(one.n_relations > 1 for one in known):
         n_relations = sorted({one.n_relations for one in known})
         n = " to ".join(map(str, dict.fromkeys((n_relations[0], n_relations[-1]))))
         said += f"; the unweighted mean over {n} relations"
-    if len({one.n for one in known}) == 1:
-        said += f", {first.n:,} {counts} in all."
-    else:
-        each = ", ".join(f"{one.n:,} ({one.title})" for one in known)
-        said += f"; each model's own {counts}: {each}."
+    each = ", ".join(f"{one.n:,} ({one.title})" for one in known)
+    same = len({one.n for one in known}) == 1
+    said += f", {first.n:,} {counts} in all." if same else f"; each model's own {counts}: {each}."
     return said + " In brackets: the 95 % interval." * (first.low == first.low)
 
 

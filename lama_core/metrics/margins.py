@@ -58,8 +58,7 @@ def margin_histogram(
         bins = np.searchsorted(edges, margins, side="left")
         for is_right in (False, True):
             n = np.bincount(bins[right == is_right], minlength=len(ends) - 1)
-            share = n / len(margins)
-            columns = {"low": ends[:-1], "high": ends[1:], "n": n, "share": share}
+            columns = {"low": ends[:-1], "high": ends[1:], "n": n, "share": n / len(margins)}
             tables.append(of_run(run, right=is_right, **columns))
     return stacked(tables)
 

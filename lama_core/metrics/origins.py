@@ -10,7 +10,7 @@ counts for each of them. Facts of other origins can still occur in the training 
 What an embedded model's encoder had been trained on before isn't among the sources.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,14 +93,23 @@ def trained_on(
         return None
     counted, right = _counted(run, ranking, k, relations)
     groups = [(source, _group(_is_from(origin, [source]), counted, right)) for source in known]
-    anywhere = _is_from(origin, known)
+    anywhere, model = _is_from(origin, known), run.info.model
+    wordings = wordings_in_texts(run.facts, [model])
+    by_wording = (
+        ()
+        if wordings is None
+        else (  # whose form the training text has, and hasn't
+            _group(np.asarray(wordings == label(models, [model])), counted, right)
+            for models in ([model], [])
+        )
+    )
     return TrainedOn(
         _group(anywhere, counted, right),
         _group(~anywhere, counted, right),
         tuple(
             sorted(((name, group) for name, group in groups if group.n), key=lambda one: -one[1].n)
         ),
-        *_by_wording(run, counted, right),
+        *by_wording,
     )
 
 
@@ -123,49 +132,27 @@ def _counted(run: Run, ranking: Ranking, k: int, relations: Sequence[str]) -> tu
     return counted, hits(run.column(f"rank_{ranking}").to_numpy(), run.known_to, k)
 
 
-def _by_wording(run: Run, counted: Bools, right: Floats) -> Iterator[FactGroup]:
-    """Yield the facts whose wording has a form of the training text, then those without."""
-    model = run.info.model
-    found = wordings_in_texts(run.facts, [model])
-    if found is not None:
-        for models in ([model], []):
-            yield _group(np.asarray(found == label(models, [model])), counted, right)
-
-
-@dataclass(frozen=True, slots=True)
-class RunGain:
-    """How many more facts one run gets right than another.
-
-    n: facts that only this run gets right, minus those that only the other gets right.
-    n_from_training: the same difference, over facts from the training sources of the run's model.
-    """
-
-    n: int
-    n_from_training: int
-
-    @property
-    def share(self) -> float:
-        """Share of the gain that is on facts from training sources; NaN without a gain."""
-        return self.n_from_training / self.n if self.n > 0 else float("nan")
-
-
 def gain_from_training(
     run: Run, other: Run, *, k: int = 1, relations: Sequence[str] = ()
-) -> RunGain:
-    """Return the run's gain over another one, on the facts for which both have a P@k."""
+) -> tuple[int, int]:
+    """Return how many more facts one run gets right than another, where both have a P@k.
+
+    Returns:
+        The facts that only this run gets right, minus those that only the other gets right; the
+        same difference over the facts from the training sources of the run's model.
+    """
     joined = join_answers([run, other])
     rows = joined.select(AnswerFilter(counting="all", relations=tuple(relations)))
     right, other_right = (answers.hits(k)[rows] for answers in joined.runs)
     gained = right - other_right
     both = ~np.isnan(gained)
     from_training = _is_from(joined.facts["origin"], training_sources(run.info.model))[rows]
-    return RunGain(int(gained[both].sum()), int(gained[both & from_training].sum()))
+    return int(gained[both].sum()), int(gained[both & from_training].sum())
 
 
 def _is_from(origin: "pd.Series[Any]", known: Sequence[str]) -> Bools:
     """Whether each origin names one of the sources, bool [row]."""
-    found: Bools = by_word(origin, lambda text: any(one in text for one in known), False)
-    return found.astype(bool)
+    return by_word(origin, lambda text: any(one in text for one in known), False).astype(bool)
 
 
 def _group(rows: Bools, counted: Bools, right: Floats) -> FactGroup:

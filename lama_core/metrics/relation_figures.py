@@ -25,7 +25,7 @@ from lama_core.metrics.baselines import freq_ranks
 from lama_core.metrics.intervals import Floats
 from lama_core.metrics.known_ranks import exact_ranks, hits
 from lama_core.metrics.precision_at_k import group_shares, means
-from lama_core.rounding import fixed, percent
+from lama_core.rounding import few, fixed, percent
 from lama_core.runs.facts_table import RANKED
 from lama_core.runs.info import RelationInfo, Run
 from lama_core.scoring.queries import SQUAD
@@ -36,7 +36,6 @@ FIRST_LOG_PROB: dict[Ranking, str] = {
     "raw": "first_log_prob",
     "filtered": "first_filtered_log_prob",
 }
-MOST_NAMED = 3  # relations in a sentence
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,31 @@ def scored_rows(
     """Return the rows of a run that count, for these relations (all by default)."""
     every = run.derived.get(("scored rows", ranking))
     if every is None:
-        every = run.derived["scored rows", ranking] = _all_scored_rows(run, ranking)
+        known = run.info.relations
+        number = {relation.name: at for at, relation in enumerate(known)}
+        names = run.words_of("relation")
+        lookup = np.array([*(number.get(name, -1) for name in names), -1], dtype=np.int64)
+        relation = lookup[run.codes("relation")]
+        ranks = run.column(f"rank_{ranking}").to_numpy()
+        at = np.flatnonzero((relation >= 0) & ~np.isnan(ranks))
+        subjects = run.codes("subject")[at]
+        # SQuAD questions have no subject: give each question its own code.
+        from_squad = np.array([one.source == SQUAD for one in known], dtype=bool)
+        no_subject = from_squad[relation[at]] if len(known) else np.zeros(0, dtype=bool)
+        subjects[no_subject] = len(ranks) + at[no_subject]
+        texts = TEXT_METRICS if run.info.generates else ()
+        every = run.derived["scored rows", ranking] = Scored(
+            ranking,
+            known,
+            relation[at],
+            ranks[at].astype(np.int64),
+            run.known_to[at],
+            run.codes("object")[at],
+            subjects,
+            at,
+            np.array([run.n_words.get(one.name, np.nan) for one in known], dtype=np.float64),
+            texts={name: run.column(name).to_numpy(dtype=np.float64)[at] for name in texts},
+        )
     if relations is None:
         return every if mrr_depth is None else replace(every, mrr_depth=mrr_depth)
     wanted = set(relations)
@@ -120,36 +143,6 @@ def scored_rows(
     )
 
 
-def _all_scored_rows(run: Run, ranking: Ranking) -> Scored:
-    """Return the rows of a run that count, for all relations."""
-    relations = run.info.relations
-    number = {relation.name: at for at, relation in enumerate(relations)}
-    names = run.words_of("relation")
-    lookup = np.array([*(number.get(name, -1) for name in names), -1], dtype=np.int64)
-    relation = lookup[run.codes("relation")]
-    ranks = run.column(f"rank_{ranking}").to_numpy()
-    at = np.flatnonzero((relation >= 0) & ~np.isnan(ranks))
-    subjects = run.codes("subject")[at]
-    # SQuAD questions have no subject: give each question its own code.
-    from_squad = np.array([one.source == SQUAD for one in relations], dtype=bool)
-    no_subject = from_squad[relation[at]] if len(relations) else np.zeros(0, dtype=bool)
-    subjects[no_subject] = len(ranks) + at[no_subject]
-    return Scored(
-        ranking,
-        relations,
-        relation[at],
-        ranks[at].astype(np.int64),
-        run.known_to[at],
-        run.codes("object")[at],
-        subjects,
-        at,
-        np.array([run.n_words.get(one.name, np.nan) for one in relations], dtype=np.float64),
-        texts={name: run.column(name).to_numpy(dtype=np.float64)[at] for name in TEXT_METRICS}
-        if run.info.generates
-        else {},
-    )
-
-
 def metrics_undefined(rows: Scored) -> str:
     """Return in which relations which metrics aren't defined, a clause; "" if all are."""
     depths = np.full(len(rows.relations), RANKED)
@@ -157,9 +150,8 @@ def metrics_undefined(rows: Scored) -> str:
     lacking = [one for one, depth in zip(rows.relations, depths, strict=True) if depth < RANKED]
     if not lacking:
         return ""
-    few = ", ".join(one.name for one in lacking[:MOST_NAMED])
-    few += f" and {len(lacking) - MOST_NAMED:,} more" * (len(lacking) > MOST_NAMED)
-    where = f" of {few}" if len(lacking) < (rows.n > 0).sum() else ""
+    names = few([one.name for one in lacking])
+    where = f" of {names}" if len(lacking) < (rows.n > 0).sum() else ""
     return (
         f"not every right answer{where} has a rank, so P@k is defined up to k = {depths.min()}"
         f"{' there' if where else ''}, and the mean rank isn't"
@@ -352,8 +344,9 @@ TEXT_METRICS: dict[str, Metric] = {
 
 def figures_text() -> str:
     """Return the glossary section on the metrics, in Markdown."""
-    parts = ["## Figures of runs"]
-    for one in (*METRICS.values(), *TEXT_METRICS.values()):
-        head = one.label[0].upper() + one.label[1:]
-        parts += [f"### {head}", one.meaning, f"`{one.label} = {one.formula}`"]
-    return "\n\n".join(parts) + "\n"
+    parts = [
+        f"### {one.label[0].upper()}{one.label[1:]}\n\n{one.meaning}\n\n"
+        f"`{one.label} = {one.formula}`"
+        for one in (*METRICS.values(), *TEXT_METRICS.values())
+    ]
+    return "\n\n".join(["## Figures of runs", *parts]) + "\n"

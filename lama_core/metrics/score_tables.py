@@ -16,9 +16,9 @@ tens of milliseconds.
 Departure: ConceptNet's total
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -42,9 +42,9 @@ from lama_core.runs.info import Run
 from lama_core.scoring.ranking import Ranking
 
 By = Literal["relation", "source", "type"]
-BYS: tuple[By, ...] = ("relation", "source", "type")
+BYS: tuple[By, ...] = get_args(By)
 Average = Literal["relations", "facts"]
-AVERAGES: tuple[Average, ...] = ("relations", "facts")
+AVERAGES: tuple[Average, ...] = get_args(Average)
 CONCEPTNET = "ConceptNet"  # the source whose total can be averaged in two ways
 
 
@@ -137,8 +137,9 @@ def relation_precision(run: Run, k: int, ranking: Ranking = "filtered") -> Relat
     rows = scored_rows(run, ranking)
     shares = rows.precision(k)
     n = np.where(np.isnan(shares), 0, rows.n)
-    ends = share_intervals(np.rint(np.nan_to_num(shares) * n), n)
-    return RelationPrecision(shares, ends, chance_precision(rows, k))
+    return RelationPrecision(
+        shares, share_intervals(np.rint(np.nan_to_num(shares) * n), n), chance_precision(rows, k)
+    )
 
 
 def summarise(
@@ -159,7 +160,15 @@ def summarise(
             aren't means over facts.
     """
     if by == "relation":
-        return stacked(_of_relations(*one, relations) for one in scored)
+        table = stacked(
+            figures.assign(
+                p_at_k=found.p_at_k, low=found.ends.low, high=found.ends.high, chance=found.chance
+            )
+            for figures, found in scored
+        )
+        if len(relations) and len(table):
+            table = table[table["relation"].isin(relations)].reset_index(drop=True)
+        return table
     return pd.DataFrame(
         [
             row
@@ -169,17 +178,6 @@ def summarise(
     )
 
 
-def _of_relations(
-    figures: pd.DataFrame, precision: RelationPrecision, relations: Sequence[str]
-) -> pd.DataFrame:
-    """Return the rows of a run's relations, or of the chosen ones."""
-    ends = precision.ends
-    table = figures.assign(
-        p_at_k=precision.p_at_k, low=ends.low, high=ends.high, chance=precision.chance
-    )
-    return table[table["relation"].isin(relations)] if len(relations) else table
-
-
 def _of_groups(
     figures: pd.DataFrame,
     precision: RelationPrecision,
@@ -187,7 +185,7 @@ def _of_groups(
     relations: Sequence[str],
     conceptnet: Average,
 ) -> Iterator[dict[str, object]]:
-    """Yield the rows of a run's sources, or sources and types."""
+    """Yield the rows of a run's sources, or sources and types; NaN without facts that count."""
     chosen = figures["relation"].isin(relations) if len(relations) else [True] * len(figures)
     names = [name for name in (*METRICS, *TEXT_METRICS) if name in figures]
     columns = [*figures[names].to_numpy(dtype=float).T, precision.p_at_k, precision.chance]
@@ -203,6 +201,18 @@ def _of_groups(
     of_run = {name: figures[name].iloc[0] for name in ("run", "model", "dataset")}
     for (source, kind), members in groups.items():
         mean_over = conceptnet if source == CONCEPTNET else "relations"
+        known = [member for member in members if counts[member] > 0]
+        means = dict.fromkeys((*scores, "low", "high"), np.nan)
+        if known:
+            n = counts[known]
+            hits = np.rint(scores["p_at_k"][known] * n)
+            weights, ends = np.ones(len(known)), mean_share_intervals(hits, n)
+            if mean_over == "facts":
+                weights, ends = n.astype(float), share_intervals(hits.sum(), n.sum())
+            values = np.array([column[known] for column in scores.values()])
+            averages = np.average(values, axis=1, weights=weights).tolist()
+            means = dict(zip(scores, averages, strict=True))
+            means |= {"low": float(ends.low), "high": float(ends.high)}
         yield {
             **of_run,
             "source": source,
@@ -213,38 +223,8 @@ def _of_groups(
             "mean_over": mean_over,
             "n": int(counts[members].sum()),
             "n_excluded": int(excluded[members].sum()),
-            **_means_of_group(counts, scores, members, mean_over),
+            **means,
         }
-
-
-def _means_of_group(
-    counts: NDArray[np.int64],
-    scores: Mapping[str, Floats],
-    members: Sequence[int],
-    mean_over: Average,
-) -> dict[str, float]:
-    """Return the means of a group's scores, and the interval `low` to `high` of its P@k.
-
-    NaN for a group without facts that count.
-
-    Args:
-        counts: Facts of each relation, int64 [relation].
-        scores: The score of each relation, float64 [relation].
-        members: Indexes of the group's relations.
-        mean_over: What the means are over.
-    """
-    known = [member for member in members if counts[member] > 0]
-    if not known:
-        return dict.fromkeys((*scores, "low", "high"), np.nan)
-    n = counts[known]
-    hits = np.rint(scores["p_at_k"][known] * n)
-    weights, ends = np.ones(len(known)), mean_share_intervals(hits, n)
-    if mean_over == "facts":
-        weights, ends = n.astype(float), share_intervals(hits.sum(), n.sum())
-    values = np.array([column[known] for column in scores.values()])
-    means = np.average(values, axis=1, weights=weights).tolist()
-    found: dict[str, float] = dict(zip(scores, means, strict=True))
-    return found | {"low": float(ends.low), "high": float(ends.high)}
 
 
 def relations_counted(n_relations: int, of_relations: int) -> str:
@@ -284,13 +264,15 @@ def precision_curves(
         if known.any():
             mean, ends = (hits / totals).mean(axis=0), mean_share_intervals(hits, totals)
             low, high = ends.low, ends.high
-            each = [chance_precision(rows, k)[known] for k in range(1, k_max + 1)]
-            chance = np.mean(each, axis=1)
+            chance = np.mean(
+                [chance_precision(rows, k)[known] for k in range(1, k_max + 1)], axis=1
+            )
         k = np.arange(1, k_max + 1)
         table = of_run(run, k=k, p_at_k=mean, low=low, high=high)
         table.loc[k > rows.known.min(initial=k_max), ["p_at_k", "low", "high"]] = np.nan
-        counted = {"n": int(rows.n.sum()), "n_relations": int(known.sum())}
-        tables.append(table.assign(**counted, chance=chance))
+        tables.append(
+            table.assign(n=int(rows.n.sum()), n_relations=int(known.sum()), chance=chance)
+        )
     return stacked(tables)
 
 
@@ -317,8 +299,7 @@ def rank_histogram(
     highs = np.concatenate([lows[1:] - 1, [highest]])
     tables = []
     for run, rows in chosen:
-        numbers = np.searchsorted(lows, rows.ranks, side="right") - 1
-        cells = rows.relation * len(lows) + numbers
+        cells = rows.relation * len(lows) + (np.searchsorted(lows, rows.ranks, side="right") - 1)
         counts = np.bincount(cells, rows.ranks < UNRANKED, len(rows.n) * len(lows))
         by_relation = counts.reshape(-1, len(lows))[rows.n > 0]
         table = of_run(
@@ -343,11 +324,10 @@ def rank_quartiles(
 
     ranking: None is each run's own.
     """
-    tables = []
-    for run in runs:
-        ranks = scored_rows(run, ranking or run.info.ranking, relations).exact
-        tables.append(of_run(run, **box_of(ranks)))
-    return stacked(tables)
+    return stacked(
+        of_run(run, **box_of(scored_rows(run, ranking or run.info.ranking, relations).exact))
+        for run in runs
+    )
 
 
 def box_of(ranks: NDArray[Any]) -> dict[str, Any]:
@@ -376,5 +356,4 @@ def calibrate(
     rows = scored_rows(run, ranking, relations)
     log_probs = run.column(FIRST_LOG_PROB[ranking]).to_numpy(dtype=np.float64)[rows.at]
     answered = ~np.isnan(log_probs)
-    confidence = np.exp(log_probs[answered])
-    return reliability_bins(confidence, rows.ranks[answered] == 1, n_bins=n_bins)
+    return reliability_bins(np.exp(log_probs[answered]), rows.ranks[answered] == 1, n_bins=n_bins)

@@ -188,18 +188,6 @@ def _templates(facts: pd.DataFrame) -> NDArray[np.object_]:
     return found
 
 
-@dataclass(frozen=True)
-class FoundSentences:
-    """The sentences that occur in some passages.
-
-    verbatim: sentences that occur exactly. almost: sentences that occur when case, punctuation and
-    articles are ignored; includes `verbatim`.
-    """
-
-    verbatim: frozenset[str]
-    almost: frozenset[str]
-
-
 class SentenceIndex:
     """Sentences to search for in passages; the passages are read once and not stored."""
 
@@ -211,28 +199,24 @@ class SentenceIndex:
                 by_length = self._by_start.setdefault((words[0], words[1]), {})
                 by_length.setdefault(len(words), {}).setdefault(words, []).append(sentence)
 
-    def find(self, passages: Iterable[str]) -> FoundSentences:
-        """Return the sentences that occur completely within a passage."""
+    def find(self, passages: Iterable[str]) -> tuple[set[str], set[str]]:
+        """Return the sentences that occur completely within a passage.
+
+        Returns:
+            The sentences that occur exactly, beginning at the start of a word; those that occur
+            when case, punctuation and articles are ignored, which include the first.
+        """
         verbatim: set[str] = set()
         almost: set[str] = set()
-        by_start = self._by_start
         for passage in passages:
             words = normal_words(passage)
             for at, start in enumerate(pairwise(words)):
-                by_length = by_start.get(start)
-                if by_length is None:
-                    continue
-                for length, by_words in by_length.items():
+                for length, by_words in self._by_start.get(start, {}).items():
                     for sentence in by_words.get(tuple(words[at : at + length]), ()):
                         almost.add(sentence)
-                        if sentence not in verbatim and _occurs(sentence, passage):
+                        place = passage.find(sentence)
+                        while place > 0 and passage[place - 1].isalnum():
+                            place = passage.find(sentence, place + 1)
+                        if place >= 0:
                             verbatim.add(sentence)
-        return FoundSentences(frozenset(verbatim), frozenset(almost))
-
-
-def _occurs(sentence: str, passage: str) -> bool:
-    """Whether a sentence occurs in a passage, beginning at the start of a word."""
-    at = passage.find(sentence)
-    while at > 0 and passage[at - 1].isalnum():
-        at = passage.find(sentence, at + 1)
-    return at >= 0
+        return verbatim, almost

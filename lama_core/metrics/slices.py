@@ -116,8 +116,7 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
         )
     if not np.isnan(joined.popularity).all():
         ends = ((0, 99), (100, 999), (1_000, 9_999), (10_000, 99_999), (100_000, None))
-        by_views = _ranges("popularity", *ends)
-        found[POPULARITY] = Slicing(POPULARITY, POPULARITY_HELP, by_views)
+        found[POPULARITY] = Slicing(POPULARITY, POPULARITY_HELP, _ranges("popularity", *ends))
     domains = dict.fromkeys(name for names in joined.domains.values() for name in names)
     if domains:
         help_text = "Topic of the relation in the data; a relation can have several."
@@ -138,8 +137,9 @@ def slicings(joined: JoinedAnswers) -> dict[str, Slicing]:
         (WORDING_SEEN, WORDING_HELP, "wording", joined.wording),
     ):
         if known is not None:
-            by_text = {one: {field: (one,)} for one in known.categories.tolist()}
-            found[name] = Slicing(name, help_text, by_text)
+            found[name] = Slicing(
+                name, help_text, {one: {field: (one,)} for one in known.categories.tolist()}
+            )
     return found
 
 
@@ -205,8 +205,16 @@ def slice_table(
             )
     if not lines:
         return pd.DataFrame()
-    table = _shares(pd.DataFrame(lines)).sort_values(["place", "number"], kind="stable")
-    return table.drop(columns="place").reset_index(drop=True)
+    table = pd.DataFrame(lines).sort_values(["place", "number"], kind="stable", ignore_index=True)
+    n, n_right, n_wrong = (table[name].to_numpy() for name in ("n", "n_right", "n_wrong"))
+    ends = share_intervals(n_right, n)
+    p_at_k = n_right / np.where(n > 0, n, np.nan)
+    kinds_of_wrong = {
+        kind.replace(" ", "_"): table[kind] / np.where(n_wrong > 0, n_wrong, np.nan)
+        for kind in WRONG_KINDS
+    }
+    table = table.assign(p_at_k=p_at_k, low=ends.low, high=ends.high)
+    return table.drop(columns=["place", "n_right", *WRONG_KINDS]).assign(**kinds_of_wrong)
 
 
 def slice_differences(
@@ -227,16 +235,14 @@ def slice_differences(
     lines = []
     for by, slicing in slicings(joined).items():
         for name, fields in slicing.slices.items():
-            chosen = AnswerFilter(counting="all", relations=tuple(relations), **fields)
-            rows = joined.select(chosen)
+            rows = joined.select(AnswerFilter(counting="all", relations=tuple(relations), **fields))
             rows = rows[~np.isnan(first.rank[rows]) & ~np.isnan(second.rank[rows])]
             right = [run.hits(k)[rows] for run in (first, second)]
             if not len(rows) or np.isnan(right).any():
                 continue
             a, b = (one == 1 for one in right)
             only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
-            counts = (np.array([n]) for n in (only_b, only_a, len(rows)))
-            ends = difference_intervals(*counts)[0]
+            ends = difference_intervals(*(np.array([n]) for n in (only_b, only_a, len(rows))))[0]
             line = {"by": by, "slice": name, "n": len(rows), "a": a.mean(), "b": b.mean()}
             line |= {"difference": (only_b - only_a) / len(rows), "low": ends.low}
             lines.append(line | {"high": ends.high, "only_a": only_a, "only_b": only_b})
@@ -258,17 +264,3 @@ def _golds(joined: JoinedAnswers) -> Ints:
 
 def _mean(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _shares(counts: pd.DataFrame) -> pd.DataFrame:
-    """Replace counts by shares and intervals; NaN for a count of 0."""
-    n, n_right, n_wrong = (counts[name].to_numpy() for name in ("n", "n_right", "n_wrong"))
-    ends = share_intervals(n_right, n)
-    table = counts.drop(columns=["n_right", *WRONG_KINDS]).assign(
-        p_at_k=n_right / np.where(n > 0, n, np.nan),
-        low=ends.low,
-        high=ends.high,
-    )
-    for kind in WRONG_KINDS:
-        table[kind.replace(" ", "_")] = counts[kind] / np.where(n_wrong > 0, n_wrong, np.nan)
-    return table

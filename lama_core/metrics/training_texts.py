@@ -31,18 +31,22 @@ def read_text_file(model: str, name: str, read: Callable[[Path], Content]) -> Co
     Returns None if the model has no such file.
     """
     path = text_file(model, name)
-    return None if path is None else _read(path, path.stat().st_mtime_ns, read)
+    return None if path is None else read_cached(path, read)
 
 
-@lru_cache(maxsize=12)
+def read_cached(path: Path, read: Callable[[Path], Content]) -> Content:
+    """Return what `read` returns for a file; cached until the file changes."""
+    return _read(path, path.stat().st_mtime_ns, read)
+
+
+@lru_cache(maxsize=16)
 def _read(path: Path, _changed: int, read: Callable[[Path], Content]) -> Content:
     return read(path)
 
 
 def labels(known: Sequence[str]) -> tuple[str, ...]:
     """Return all labels that `label` can give for these models, labels of more texts first."""
-    sizes = range(len(known), -1, -1)
-    ordered = [found for size in sizes for found in combinations(known, size)]
+    ordered = [found for size in range(len(known), -1, -1) for found in combinations(known, size)]
     return (*(label(found, known) for found in ordered), NOT_LOOKED_FOR)
 
 
@@ -54,10 +58,8 @@ def label(found: Sequence[str], known: Sequence[str]) -> str:
     if not found:
         none = {1: f"not in {known[0]}'s text", 2: "in neither text"}
         return none.get(len(known), "in none of the texts")
-    if len(found) == len(known) == 2:
-        return "in both texts"
     if len(found) > 1:
-        return f"in the texts of {' and '.join(found)}"
+        return "in both texts" if len(known) == 2 else f"in the texts of {' and '.join(found)}"
     return f"in {found[0]}'s text{' alone' * (len(known) > 1)}"
 
 
@@ -72,13 +74,11 @@ def unknown_texts(models: Sequence[str], name: str) -> str:
         return ""
     titles = {entry.name: entry.title for entry in known_models()}
     known, others = ([titles.get(name, name) for name in names] for names in (known, others))
-    unknown = f"The training text of {', '.join(others)} isn't known"
-    if not known:
-        return (
-            f"{unknown}, so there are no slices by pairs or wordings seen in training. Only the "
-            "embedded models' training texts are known."
-        )
-    return (
-        f"{unknown}. The slices by pairs or wordings seen in training use the training text of "
+    so = (
+        f". The slices by pairs or wordings seen in training use the training text of "
         f"{', '.join(known)}."
+        if known
+        else ", so there are no slices by pairs or wordings seen in training. Only the embedded "
+        "models' training texts are known."
     )
+    return f"The training text of {', '.join(others)} isn't known{so}"

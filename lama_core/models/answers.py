@@ -30,12 +30,8 @@ HTML = frozenset((
     "blockquote", "body", "center", "cite", "code", "font", "head", "html", "mark", "quote",
     "small", "span", "strong", "table", "title",
 ))  # fmt: skip
-LONGEST_TAG = 3  # letters of the other tags of HTML, such as <b>, <br> and <div>
 _CLOSES = frozenset(("end", "suffix", "eos", "eot", "eom"))
-_CLOSES_ALONE = (["call"], ["return"])
-_PAIRS = (("start", "end"), ("begin", "end"), ("prefix", "suffix"))
 _NO_NAME = frozenset(("start", "begin", "prefix", "end", "suffix", "of", "id", "token"))
-_ROLES = frozenset(("", "im", "turn"))  # names of turns that a mark opens before a role
 _BARS = "|｜"
 _CHANNEL = "channel"  # a mark whose name is the word after it
 
@@ -144,7 +140,12 @@ def find_answer(text: str) -> FoundAnswer:
             continue
         first = first or text[mark.start : mark.end]
         start = mark.end
-        if not mark.closes and mark.name in _ROLES and (role := _ROLE.match(text, start)):
+        # The names of turns that a mark opens before a role.
+        if (
+            not mark.closes
+            and mark.name in ("", "im", "turn")
+            and (role := _ROLE.match(text, start))
+        ):
             start = role.end()
     if block is not None:
         return FoundAnswer(len(text), len(text), True, in_reasoning=True, mark=first)
@@ -172,7 +173,7 @@ def is_paired(mark: str, is_known: Callable[[str], bool]) -> bool:
     others = {first + rest[1:] if rest.startswith("/") else f"{first}/{rest}"}
     if rest.startswith("|") != rest.endswith("|>"):  # <|x> and <x|>
         others.add(f"<{rest[1:-1]}|>" if rest.startswith("|") else f"<|{rest[:-2]}>")
-    for one, other in _PAIRS:
+    for one, other in (("start", "end"), ("begin", "end"), ("prefix", "suffix")):
         for word, by in ((one, other), (other, one)):
             others |= {mark.replace(word, by), mark.replace(word.upper(), by.upper())}
     return any(is_known(other) for other in others - {mark})
@@ -211,10 +212,11 @@ def _marks(text: str) -> Iterator[_Mark]:
         closes = (
             "/" in (body[0], body[-1])
             or not _CLOSES.isdisjoint(words)
-            or words in _CLOSES_ALONE
+            or words in (["call"], ["return"])
             or (body[-1] in _BARS and body[0] not in _BARS)
         )
         name = " ".join(word for word in words if word not in _NO_NAME)
-        is_short = len(name) <= LONGEST_TAG and not TURN.issuperset(words)
+        # Other tags of HTML have at most three letters, such as <b>, <br> and <div>.
+        is_short = len(name) <= 3 and not TURN.issuperset(words)
         is_html = body[0] not in _BARS and (is_short or name in HTML)
         yield _Mark(found.start(), found.end(), name, closes, is_html)

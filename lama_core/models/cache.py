@@ -9,7 +9,7 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -24,7 +24,6 @@ from lama_core.models.devices import (
     free_gpu_cache,
     one_device,
 )
-from lama_core.models.hf.chat_templates import fault_message, fault_of_template
 from lama_core.models.model_folder import stored_tensors
 from lama_core.models.registry import check_added, find_kind, open_model
 from lama_core.models.sources.catalog import Entry, add_model, find_model, source_of
@@ -213,8 +212,10 @@ def load_model(
     located = None
     if precision == "auto" and device != "cpu":
         located = fetch(entry, on_progress)
-        stored = stored_tensors(located.folder).values()
-        signed = (one.n_elements if one.dtype == "BF16" else -one.n_elements for one in stored)
+        signed = (
+            one.n_elements if one.dtype == "BF16" else -one.n_elements
+            for one in stored_tensors(located.folder).values()
+        )
         used = "bf16" if sum(signed) > 0 else "fp32"  # as most of the weights
     else:
         used = "fp32" if precision == "auto" else computed_precision(precision, device)
@@ -224,12 +225,15 @@ def load_model(
     located = located or fetch(entry, on_progress)
     on_progress(Progress(f"Loading {entry.title}"))
     width = 2 if used == "bf16" else 4
-    tensors = stored_tensors(located.folder).values()
-    needed = sum(one.n_elements * (1 if one.dtype == "I8" else width) for one in tensors)
+    needed = sum(
+        one.n_elements * (1 if one.dtype == "I8" else width)
+        for one in stored_tensors(located.folder).values()
+    )
 
     def load() -> "Model":
-        kind = entry.kind or find_kind(located.folder)
-        return open_model(entry.name, located, kind, used, entry.reading)
+        return open_model(
+            entry.name, located, entry.kind or find_kind(located.folder), used, entry.reading
+        )
 
     return CACHE.get(entry.name, used, load, needed, device)
 
@@ -257,8 +261,7 @@ def load_auxiliary(
 def check_and_add_model(reference: str) -> Entry:
     """Add a folder, a hub name or a server to the user's list, after checking that it is a model.
 
-    A hub name must be on this machine or on the hub, with weights in a supported format. The chat
-    template is tried; if it can't be used, the returned entry has a note with the reason.
+    A hub name must be on this machine or on the hub, with weights in a supported format.
     Raises UserError if it isn't a model, or if the hub can't be reached to check a hub name.
     """
     entry = find_model(reference)
@@ -272,9 +275,7 @@ def check_and_add_model(reference: str) -> Entry:
         find_kind(here.folder)
     if entry.source.how == "hub" and entry.added and here is None:
         check_hub(entry)
-    fault = fault_of_template(here.folder) if here is not None else ""
-    added = add_model(reference)
-    return replace(added, note=fault_message(added.name, fault)) if fault else added
+    return add_model(reference)
 
 
 def _connect(entry: Entry) -> Any:

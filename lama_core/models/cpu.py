@@ -44,8 +44,11 @@ def find_cpu() -> Cpu:
 
         ask = getattr(torch.cpu, "get_capabilities", dict)  # torch 2.7 doesn't have it
         found = Cpu("", _known({name for name, value in ask().items() if value is True}))
-    title = found.title or platform.processor() or platform.machine()
-    return Cpu(title, found.instruction_sets, found.vendor or platform.processor())
+    return Cpu(
+        found.title or platform.processor() or platform.machine(),
+        found.instruction_sets,
+        found.vendor or platform.processor(),
+    )
 
 
 def read_cpuinfo(text: str) -> Cpu:
@@ -82,5 +85,5 @@ def computed_precision(precision: str, device: str) -> str:
     to bf16, and the model computes in fp32.
     Departure: Devices and precision
     """
-    without = precision == "bf16" and device == "cpu" and not has_bf16()
-    return ROUNDED if without else precision
+    lacks = device == "cpu" and not has_bf16()
+    return ROUNDED if precision == "bf16" and lacks else precision

@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
 # spread: the weights are distributed over all GPUs, and over CPU memory if the GPUs are full.
 NAMED = ("auto", "cpu", "cuda", "mps", "spread")
-NUMBERED = re.compile(r"cuda:(\d{1,2})")
 VARIABLE = "LAMA_DEVICE"
 # Tokens per forward pass, including padding. On a CPU, as many as fit in its caches; a GPU needs
 # many more to use all its cores (`python -m tools.bench gpu` measures it).
-TOKENS_PER_PASS = {"cpu": 2048, "mps": 8192}
-GPU_TOKENS_PER_PASS = 32768
+TOKENS_PER_PASS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 T = TypeVar("T")
 R = TypeVar("R")
 H = TypeVar("H", bound=Hashable)
@@ -52,7 +50,7 @@ def use_device(name: str) -> None:
 
 def check_name(name: str) -> str:
     """Return the name; raise UserError if it isn't a device's name."""
-    if name not in NAMED and not NUMBERED.fullmatch(name):
+    if name not in NAMED and not re.fullmatch(r"cuda:\d{1,2}", name):
         raise UserError(
             f"Unknown device {name[:40]!r}. Choose auto, cpu, cuda, cuda:N (GPU number N), mps, or "
             "spread (several GPUs, then memory)."
@@ -122,8 +120,10 @@ def nondefault_settings(precision: str, device: str) -> dict[str, str]:
 
 def settings_text(precision: str, device: str) -> str:
     """Return `nondefault_settings` as text: `bf16 on cuda:0`; empty for fp32 on a CPU."""
-    settings = nondefault_settings(precision, device)
-    return " ".join(f"on {value}" if key == "device" else value for key, value in settings.items())
+    return " ".join(
+        f"on {value}" if key == "device" else value
+        for key, value in nondefault_settings(precision, device).items()
+    )
 
 
 def free_bytes(device: str) -> int:
@@ -135,8 +135,9 @@ def free_bytes(device: str) -> int:
     if device == "mps":
         return max(0, torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory())
     if device == "spread":
-        gpus = range(torch.cuda.device_count())
-        return free_bytes("cpu") + sum(free_bytes(f"cuda:{gpu}") for gpu in gpus)
+        return free_bytes("cpu") + sum(
+            free_bytes(f"cuda:{gpu}") for gpu in range(torch.cuda.device_count())
+        )
     return torch.cuda.mem_get_info(device)[0]
 
 
@@ -190,9 +191,8 @@ def keep_pass_settings(settings: PassSettings | None) -> Iterator[None]:
 
 def pass_settings(device: str) -> PassSettings | None:
     """Return the settings of forward passes on a device; None before torch is loaded."""
-    if "torch" not in sys.modules:
-        return None
-    return PassSettings(n_threads(), tokens_per_pass(device))
+    is_loaded = "torch" in sys.modules
+    return PassSettings(n_threads(), tokens_per_pass(device)) if is_loaded else None
 
 
 def n_threads() -> int:
@@ -215,7 +215,7 @@ def tokens_per_pass(device: str) -> int:
     """
     if _kept:
         return _kept.batch_tokens
-    return int_from_env("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, GPU_TOKENS_PER_PASS))
+    return int_from_env("LAMA_BATCH_TOKENS", TOKENS_PER_PASS.get(device, TOKENS_PER_PASS["cuda"]))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -229,43 +229,35 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def run_in_parts(
-    run: Callable[[Sequence[T]], R],
-    items: Sequence[T],
-    halve: Callable[[Sequence[T]], tuple[Sequence[T], ...]] | None = None,
-) -> list[R]:
+def run_in_parts(run: Callable[[Sequence[T]], R], items: Sequence[T]) -> list[R]:
     """Return [run(items)]; if memory runs out, halve the items and return a value for each part.
-
-    Args:
-        run: Called with items.
-        items: What to process.
-        halve: Splits items into two parts, or returns () if they can't be split. By default, they
-            are split in the middle.
 
     Raises:
         UserError: If a single item doesn't fit.
     """
+    half = len(items) // 2
     try:
         return [run(items)]
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
-        half = len(items) // 2
-        parts = halve(items) if halve else (items[:half], items[half:]) if half else ()
-        if not parts:
+        if not half:
             raise UserError(
                 "Out of memory: a single text needs more than is free on the device. Shorten it, "
                 "or choose --device cpu, --device spread or a smaller model."
             ) from error
     free_gpu_cache()
-    return [result for part in parts for result in run_in_parts(run, part, halve)]
+    return [*run_in_parts(run, items[:half]), *run_in_parts(run, items[half:])]
 
 
 def run_in_passes(run: Callable[[Sequence[T]], R], items: Sequence[T], size: int) -> list[R]:
     """Call `run` for at most `size` items at once, fewer if memory runs out; return its values."""
     size = max(1, size)
-    starts = range(0, len(items), size)
-    return [part for start in starts for part in run_in_parts(run, items[start : start + size])]
+    return [
+        part
+        for start in range(0, len(items), size)
+        for part in run_in_parts(run, items[start : start + size])
+    ]
 
 
 def map_distinct(run: Callable[[list[H]], Sequence[R]], items: Sequence[H]) -> list[R]:

@@ -41,8 +41,8 @@ class FetchedModel:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `models get --json` prints."""
-        where = {} if self.folder is None else {"folder": str(self.folder)}
-        return {**model_record(self.entry), **where}
+        record = model_record(self.entry)
+        return record if self.folder is None else record | {"folder": str(self.folder)}
 
 
 def list_models() -> "pd.DataFrame":
@@ -98,12 +98,16 @@ def _get(request: ModelRequest) -> FetchedModel:
         size = f" ({format_bytes(entry.source.n_bytes)})" if entry.source.n_bytes else ""
         request.on_note(f"Fetching {entry.title}{size}. {origin}")
     if entry.source.how != "server":
-        may_repin = request.repin and entry.source.how in ("hub", "release")
-        folder = fetch(entry, request.on_progress, repin=may_repin).folder
+        folder = fetch(
+            entry,
+            request.on_progress,
+            repin=request.repin and entry.source.how in ("hub", "release"),
+        ).folder
     if entry.added or folder is None:
         check_and_add_model(request.name)
-    finished = Result("model", entry.name)
-    request.on_progress(Progress(f"{entry.name} is on this machine", 1, 1, result=finished))
+    request.on_progress(
+        Progress(f"{entry.name} is on this machine", 1, 1, result=Result("model", entry.name))
+    )
     return FetchedModel(entry, folder)
 
 

@@ -49,8 +49,7 @@ LFS_POINTER, MAX_POINTER = b"version https://git-lfs.github.com/spec/v1\n", 1024
 # The names of files in the hub's `blobs`: SHA-1 of Git or SHA-256 of LFS.
 BLOB = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # A folder's digest covers the files that can change a score: those with suffixes in COUNTED, except
-# NOT_COUNTED.
-NOT_COUNTED = "evaluation.json"  # measurements of the model, not a part of it
+# evaluation.json: measurements of the model, not a part of it.
 COUNTED_TEXTS = (".json", ".txt", ".model", ".spm", ".tiktoken", ".codes", ".tokenizer")
 COUNTED, TEXTS = (".safetensors", *COUNTED_TEXTS), (*COUNTED_TEXTS, ".jinja")
 MAX_ENTRIES = 10_000
@@ -65,7 +64,6 @@ SIZES = re.compile(
 PARTS = re.compile(
     r"(n|num)_(layer|group|labels)|(?!max_)(\w+_)?(layers|groups|experts|blocks|num)"
 )
-MIN_PARTS = 100
 # TABLE: each of these sizes must be a dimension of a weight. NO_ZERO: numbers that can't be 0.
 TABLE = ("vocab_size", "hidden_size", "n_embd", "dim", "d_model")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
@@ -85,11 +83,6 @@ LIBRARY_ERRORS = (
     AssertionError,
     MemoryError,
 )
-
-
-def is_library_error(error: Exception, *others: type[Exception]) -> bool:
-    """Whether an error is one of LIBRARY_ERRORS or `others`, or tokenizers' plain Exception."""
-    return isinstance(error, (*LIBRARY_ERRORS, *others)) or type(error) is Exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,9 +329,8 @@ def weight_files(folder: Path) -> frozenset[str]:
     Raises:
         UserError: If the weights, or a file that the index names, are missing.
     """
-    if (folder / WEIGHTS).is_file():
-        return frozenset({WEIGHTS})
-    return frozenset(_read_index(folder).values())
+    is_one = (folder / WEIGHTS).is_file()
+    return frozenset({WEIGHTS} if is_one else _read_index(folder).values())
 
 
 def _read_index(folder: Path) -> dict[str, str]:
@@ -391,7 +383,7 @@ def _check_config(path: Path, config: dict[str, Any], tensors: dict[str, Tensor]
         if name in LAYERS:
             most = len(tensors)
         elif PARTS.fullmatch(name):
-            most = max(len(tensors), MIN_PARTS)
+            most = max(len(tensors), 100)
         if type(value) is not int or not least <= value <= most:
             raise UserError(
                 f"{path}: {name} is {str(value)[:40]}, expected {least} to {most:,} for these "
@@ -417,7 +409,7 @@ def folder_digest(folder: Path) -> str:
     """SHA-256 over a model folder's weights, configuration and tokenizer."""
     total = hashlib.sha256()
     for file in sorted(folder.iterdir()):
-        if file.suffix in COUNTED and file.name != NOT_COUNTED and file.is_file():
+        if file.suffix in COUNTED and file.name != "evaluation.json" and file.is_file():
             total.update(f"{file.name} {file.stat().st_size}\n".encode())
             total.update(bytes.fromhex(file_digest(file)))
     return total.hexdigest()

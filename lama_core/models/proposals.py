@@ -31,4 +31,4 @@ def turned_text(left: str, right: str) -> str:
 def merge(sources: Sequence[Sequence[int]], n: int) -> list[int]:
     """Return the first n different words of several sources, which propose in turn."""
     turns = chain.from_iterable(zip_longest(*sources))
-    return list(dict.fromkeys(word for word in turns if word is not None))[:n]
+    return [word for word in dict.fromkeys(turns) if word is not None][:n]

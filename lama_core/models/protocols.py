@@ -360,11 +360,6 @@ class GeneratedText:
     is_stored: bool = False
     mark: str = ""
 
-    @property
-    def is_incomplete(self) -> bool:
-        """Whether the answer is empty or cut."""
-        return self.ending != "whole" or not self.text.strip()
-
 
 class Scorer(Protocol):
     """Common attributes of all models that score. precision: `fp32`, `bf16` etc."""

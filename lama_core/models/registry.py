@@ -23,7 +23,7 @@ from lama_core.models.devices import chosen_device, one_device
 from lama_core.models.model_folder import (
     ADAPTER,
     CONFIG,
-    is_library_error,
+    LIBRARY_ERRORS,
     read_json,
     stored_tensors,
 )
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from lama_core.models.hf.seq2seq import Seq2SeqModel
 
     Model = MaskedModel | CausalModel | Seq2SeqModel
-
-
-ROUNDED_NOTE = "Its weights are rounded to bf16, and it computes in fp32."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +65,28 @@ class Backend:
 
 
 def _open_bert(name: str, folder: Path, precision: str, identity: str) -> "Model":
-    from lama_core.models.hf.bert import read_bert
+    from lama_core.models.hf.bert import OWN_NAMES, BertMaskedLM
+    from lama_core.models.hf.layers import read_network
     from lama_core.models.hf.masked import MaskedModel
 
-    model, tokenizer = read_bert(folder, dtype_of(precision))
+    model, tokenizer = read_network(
+        BertMaskedLM, folder, dtype_of(precision), own_names=OWN_NAMES, copy=True
+    )
     return MaskedModel(name, model.to(one_device()), tokenizer, identity=identity)
 
 
 def _open_llama(name: str, folder: Path, precision: str, identity: str) -> "Model | None":
     from lama_core.models.hf.causal import CausalModel
-    from lama_core.models.hf.llama import read_llama
+    from lama_core.models.hf.layers import read_network
+    from lama_core.models.hf.llama import OWN_NAMES, LlamaCausalLM
     from lama_core.models.hf.self_checks import use_fast_paths
 
     device = chosen_device()
     if device == "spread":  # transformers distributes a model over several devices
         return None
-    read = read_llama(folder, dtype_of(precision), device)
+    read = read_network(
+        LlamaCausalLM, folder, dtype_of(precision), own_names=OWN_NAMES, device=device
+    )
     return use_fast_paths(CausalModel(name, *read, identity=identity))
 
 
@@ -99,8 +102,9 @@ def _open_checked(
     backend = getattr(import_module(f"lama_core.models.hf.{module}"), model)
     checks = checks_file(folder, backend.kind, precision)
     rows = find_passed(checks)
-    auto_class = getattr(transformers, auto)
-    read = load_with_transformers(name, folder, auto_class, backend.kind, precision, rows)
+    read = load_with_transformers(
+        name, folder, getattr(transformers, auto), backend.kind, precision, rows
+    )
     opened = backend(name, *read, identity=identity)
     if rows:
         return use_fast_paths(opened)
@@ -111,7 +115,6 @@ def _open_checked(
 
 
 MASKED, CAUSAL = "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
-SEQ2SEQ = "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"
 # Families of encoder-decoder models that were trained with sentinels. LongT5 was trained in another
 # way, and a Switch transformer's answers depend on the other texts in the batch.
 SPAN_FILLERS = ("t5", "mt5", "umt5", "t5gemma", "t5gemma2")
@@ -136,7 +139,7 @@ BACKENDS = (
         "transformers",
         "seq2seq",
         partial(_open_checked, "seq2seq", "Seq2SeqModel", "AutoModelForSeq2SeqLM"),
-        SEQ2SEQ,
+        "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES",
     ),
 )
 
@@ -190,8 +193,9 @@ def open_model(
 
 def check_added(name: str, model: object) -> None:
     """Raise UserError if a plug-in's model lacks attributes that every model has."""
-    kinds = (Scorer, BlankFiller)
-    members = {one for kind in kinds for one in (*kind.__annotations__, *vars(kind))}
+    members = {
+        one for kind in (Scorer, BlankFiller) for one in (*kind.__annotations__, *vars(kind))
+    }
     lacks = sorted(one for one in members if not one.startswith("_") and not hasattr(model, one))
     if lacks:
         raise UserError(
@@ -233,8 +237,9 @@ def find_kind(folder: Path) -> Kind:
     found = [kind for one in named for kind, names in known.items() if one in names.values()]
     found += [kind for kind, names in known.items() if config.model_type in names]
     if not found:
-        kinds = " nor a ".join(known)
-        raise UserError(f"{folder}: a {config.model_type} model is neither a {kinds} model.")
+        raise UserError(
+            f"{folder}: a {config.model_type} model is neither a {' nor a '.join(known)} model."
+        )
     if found[0] == "seq2seq" and config.model_type not in SPAN_FILLERS:
         raise UserError(
             f"{folder}: {config.model_type} models are not supported. Of encoder-decoder models, "
@@ -251,14 +256,14 @@ def read_folder(folder: Path, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except Exception as error:
-        if not is_library_error(error, SafetensorError, StrictDataclassError):
+        known = (*LIBRARY_ERRORS, SafetensorError, StrictDataclassError)
+        if not isinstance(error, known) and type(error) is not Exception:  # as tokenizers raise
             raise
-        reason = error
-    lines = str(reason).strip().splitlines()[:2]
-    message = " ".join(line.strip() for line in lines if lines[0].endswith(":") or line == lines[0])
-    if isinstance(reason, LookupError) or not message:  # the message alone is only a key
-        message = f"{type(reason).__name__} {message}"
-    raise UserError(f"Can't load a model from {folder}: {message[:300]}") from reason
+        lines = str(error).strip().splitlines()[:2]
+        said = [line.strip() for line in lines if lines[0].endswith(":") or line == lines[0]]
+        if isinstance(error, LookupError) or not said:  # the message alone is only a key
+            said = [type(error).__name__, *said]
+        raise UserError(f"Can't load a model from {folder}: {' '.join(said)[:300]}") from error
 
 
 def round_weights(model: "Model") -> "Model":
@@ -269,7 +274,9 @@ def round_weights(model: "Model") -> "Model":
         if parameter.is_floating_point() and not hasattr(parameter, "__tensor_flatten__"):
             parameter.data = parameter.data.to(torch.bfloat16).float()
     model.precision = ROUNDED
-    model.notes.append(ROUNDED_NOTE if has_bf16() else NO_BF16)
+    model.notes.append(
+        "Its weights are rounded to bf16, and it computes in fp32." if has_bf16() else NO_BF16
+    )
     return model
 
 
@@ -296,7 +303,6 @@ WRAPPED = {
     r"^module\.": "DataParallel or DeepSpeed wrapped the model: save `model.module`",
 }
 LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of `from_pretrained`
-SPARE = 1 << 24  # a model may have this many values that aren't stored: positions, masks
 
 
 def load_with_transformers(
@@ -446,7 +452,8 @@ def _check_shapes(folder: Path, auto: Any) -> int:
     model.tie_weights()  # usually done with the initial values, which are skipped here
     n_wanted = sum(value.numel() for value in (*model.parameters(), *model.buffers()))
     n_stored = sum(tensor.n_elements for tensor in stored_tensors(folder).values())
-    if n_wanted > n_stored + SPARE:
+    # A model may have many values that aren't stored: positions, masks.
+    if n_wanted > n_stored + (1 << 24):
         raise UserError(
             f"{folder}: config.json describes a model with {n_wanted:,} weights, but the files "
             f"hold {n_stored:,}."

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lama_core.candidates.spelling import AFTER_SPACE, START, Place
+from lama_core.grouping import grouped
 from lama_core.models.protocols import Statement
 
 CONTINUATION = "‑"  # a non-breaking hyphen, as dictionaries mark a suffix
@@ -23,11 +24,8 @@ METASPACE = "▁"
 # A text with a space in front is tokenized after this word, because a text begins with a space
 # nowhere else.
 ANCHOR = "a"
-N_ANCHORS = 8
 # Number of words that are tokenized as one text.
 WORDS_PER_TEXT = 256
-# Maximum number of stored tokens of words.
-MAX_STORED = 1_000_000
 # The sentinel, which replaces a hidden span in T5's family; in mT5 it is an ordinary token.
 SENTINEL = re.compile(rf"{METASPACE}?<extra_id_(\d+)>")
 
@@ -59,7 +57,9 @@ class TokenVocabulary:
     """The words that are single tokens of a Hugging Face fast tokenizer.
 
     tokenizer: a `PreTrainedTokenizerFast`. size: width of the model's output distribution, which
-    may be larger (padding) or smaller than the tokenizer's vocabulary.
+    may be larger (padding) or smaller than the tokenizer's vocabulary. style: how a token shows
+    that it begins a word: `wordpiece`, `bytes`, `metaspace`, or `suffix` if tokens mark its end,
+    as in OpenAI's first GPT.
     """
 
     def __init__(self, tokenizer: Any, size: int) -> None:
@@ -68,28 +68,16 @@ class TokenVocabulary:
         self._backend = json.loads(tokenizer.backend_tokenizer.to_str())
         self._backend["model"].pop("vocab")  # megabytes that the tokenizer has already
         parts = json.dumps([self._backend.get("decoder"), self._backend.get("pre_tokenizer")])
-        self._style = "bytes" if '"ByteLevel"' in parts else "metaspace"
+        self.style = "bytes" if '"ByteLevel"' in parts else "metaspace"
         if self._backend["model"].get("end_of_word_suffix"):
-            self._style = "suffix"
+            self.style = "suffix"
         if self._backend["model"]["type"] == "WordPiece":
-            self._style = "wordpiece"
+            self.style = "wordpiece"
         self.columns: dict[Any, Any] = {}
-        self._stored: dict[Place, dict[str, tuple[int, ...]]] = {}
-        self._n_stored = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for another process, without what was looked up so far."""
-        return vars(self) | {"columns": {}, "_stored": {}, "_n_stored": 0}
-
-    @property
-    def splits_signs(self) -> bool:
-        """Whether a word has the same tokens next to a sign as next to a space (WordPiece)."""
-        return self._style == "wordpiece"
-
-    @property
-    def marks_ends(self) -> bool:
-        """Whether tokens mark the end of a word, as in OpenAI's first GPT."""
-        return self._style == "suffix"
+        return vars(self) | {"columns": {}}
 
     def entry(self, token_id: int) -> tuple[str, bool]:
         """Return a token's text and whether it begins a word; control tokens have no text."""
@@ -116,8 +104,9 @@ class TokenVocabulary:
     @cached_property
     def lacking(self) -> tuple[str, ...]:
         """The tokenizer's tokens that the model's output doesn't have."""
-        tokens = self._tokenizer.get_vocab().items()
-        return tuple(token for token, number in tokens if number >= self.size)
+        return tuple(
+            token for token, number in self._tokenizer.get_vocab().items() if number >= self.size
+        )
 
     @cached_property
     def frame(self) -> tuple[list[int], list[int]]:
@@ -133,8 +122,10 @@ class TokenVocabulary:
     def special_texts(self) -> tuple[str, ...]:
         """Control tokens as text; `encode` escapes them in a user's text."""
         added = {entry["content"] for entry in self._backend.get("added_tokens", [])}
-        sentinels = self._tokenizer.convert_ids_to_tokens(list(self.sentinels))
-        written = {sentinel.removeprefix(METASPACE) for sentinel in sentinels}
+        written = {
+            sentinel.removeprefix(METASPACE)
+            for sentinel in self._tokenizer.convert_ids_to_tokens(list(self.sentinels))
+        }
         return tuple(sorted(added | written | set(self._tokenizer.all_special_tokens)))
 
     @cached_property
@@ -153,14 +144,14 @@ class TokenVocabulary:
             if number >= self.size or number in self.special_ids:
                 continue
             if number in added:  # written as text in every style
-                begins = added[number]["lstrip"] or self._style in ("wordpiece", "suffix")
+                begins = added[number]["lstrip"] or self.style in ("wordpiece", "suffix")
                 begins, text = begins or token.startswith(" "), token.removeprefix(" ")
-            elif self._style == "wordpiece":
+            elif self.style == "wordpiece":
                 begins = not token.startswith(prefix)
                 text = token if begins else token.removeprefix(prefix)
-            elif self._style == "suffix":
+            elif self.style == "suffix":
                 begins, text = token.endswith(suffix), token.removesuffix(suffix)
-            elif self._style == "bytes":
+            elif self.style == "bytes":
                 text = bytes_of_tokens.decode([token])
                 begins, text = text.startswith(" "), text.removeprefix(" ")
             else:
@@ -186,19 +177,12 @@ class TokenVocabulary:
         """
         if token_id not in self._entries:
             return str(self._tokenizer.convert_ids_to_tokens(int(token_id)))
-        text, begins = self._entries[token_id]
-        if not text.strip() or not text.isprintable():
-            text = text.encode("unicode_escape").decode("ascii") if text else "␠"
-            text = text.replace(" ", "␠")
-        joins = not begins and any(character.isalnum() for character in text)
-        return CONTINUATION + text if joins else text
+        return shown(*self._entries[token_id])
 
     def show_text(self, token_ids: Sequence[int]) -> tuple[str, ...]:
         """Return a text's tokens as displayed; the first isn't marked as a continuation."""
-        shown = [self.show(token) for token in token_ids]
-        if shown:
-            shown[0] = shown[0].removeprefix(CONTINUATION)
-        return tuple(shown)
+        found = [self.show(token) for token in token_ids]
+        return (*(text.removeprefix(CONTINUATION) for text in found[:1]), *found[1:])
 
     def single_words(self) -> tuple[str, ...]:
         """Return the words that are one token after a space, in the order of their ids."""
@@ -207,8 +191,11 @@ class TokenVocabulary:
     @cached_property
     def _single_words(self) -> tuple[str, ...]:
         words = list(self._spaced)
-        found = zip(words, self.own_tokens(words, AFTER_SPACE), strict=True)
-        return tuple(word for word, ids in found if ids == self._spaced[word])
+        return tuple(
+            word
+            for word, ids in zip(words, self.own_tokens(words, AFTER_SPACE), strict=True)
+            if ids == self._spaced[word]
+        )
 
     @cached_property
     def _spaced(self) -> dict[str, tuple[int, ...]]:
@@ -224,9 +211,8 @@ class TokenVocabulary:
 
         After a space, only those of tokens that begin a word.
         """
-        if not self.cased:
-            return (word,)
-        return (self._variants if place.left == " " else self._all_variants).get(word, ())
+        known = self._variants if place.left == " " else self._all_variants
+        return known.get(word, ()) if self.cased else (word,)
 
     @cached_property
     def _variants(self) -> dict[str, tuple[str, ...]]:
@@ -243,16 +229,6 @@ class TokenVocabulary:
         The word is tokenized together with the text that touches it; the tokens of the text on its
         left and of the text on its right must be there, too.
         """
-        if self._n_stored > MAX_STORED:
-            self._stored, self._n_stored = {}, 0
-        stored = self._stored.setdefault(place, {})  # another thread may replace `_stored`
-        missing = [word for word in dict.fromkeys(words) if word not in stored]
-        if missing:
-            stored.update(zip(missing, self._tokens(missing, place), strict=True))
-            self._n_stored += len(missing)
-        return [stored[word] for word in words]
-
-    def _tokens(self, words: list[str], place: Place) -> list[tuple[int, ...]]:
         if place.right:
             alone = self.own_tokens(words, Place(place.left))
             both = self._follow(place.left, [word + place.right for word in words])[0]
@@ -263,8 +239,6 @@ class TokenVocabulary:
             ]
         known = self._checked(words) if place == AFTER_SPACE else {}
         others = [word for word in words if word not in known]
-        if not others:
-            return [known[word] for word in words]
         followed, last = self._follow(place.left, others)
         if last == self._tokenizer.unk_token_id:  # it may cover the beginning of the word, too
             followed = [
@@ -291,53 +265,22 @@ class TokenVocabulary:
         """Return the words after a space that the tokenizer writes with a token of their text.
 
         They are tokenized as long texts, which is faster than one by one; a text with another word
-        in it gives none. Short words that the tokenizer never splits need no tokenizing.
+        in it gives none.
         """
         known = self._spaced
-        longest = self._longest_whole
-        lowers = bool((self._backend["normalizer"] or {}).get("lowercase"))
-        whole = {  # certainly written with the token of their text
-            word: known[word]
-            for word in words
-            if word in known
-            and len(word) <= longest
-            and word.isascii()
-            and word.isalnum()
-            and (not lowers or word == word.lower())
-        }
-        likely = [word for word in words if word in known and word not in whole]
+        likely = [word for word in words if word in known]
         parts = [likely[n : n + WORDS_PER_TEXT] for n in range(0, len(likely), WORDS_PER_TEXT)]
         texts = self._encode_all([" ".join((ANCHOR, *part)) for part in parts])
         before = self.encode(ANCHOR)
-        return whole | {
+        return {
             word: known[word]
             for part, ids in zip(parts, texts, strict=True)
             if ids == [*before, *(known[word][0] for word in part)]
             for word in part
         }
 
-    @cached_property
-    def _longest_whole(self) -> int:
-        """Length of the longest ASCII word that is always written with a token of its text; or 0.
-
-        WordPiece takes the longest token, and BERT's normaliser and pre-tokenizer leave such a word
-        as it is, unless an added token can be a part of it.
-        """
-        parts = (self._backend["normalizer"], self._backend["pre_tokenizer"])
-        added = (entry["content"] for entry in self._backend["added_tokens"])
-        model = self._backend["model"]
-        if (
-            model["type"] != "WordPiece"
-            or [part and part["type"] for part in parts] != ["BertNormalizer", "BertPreTokenizer"]
-            or any(token.replace(" ", "").isalnum() for token in added)
-        ):
-            return 0
-        return int(model["max_input_chars_per_word"])
-
     def _encode_all(self, texts: list[str]) -> list[list[int]]:
         """Return `encode` of each text."""
-        if not texts:
-            return []
         ids = token_ids(self._tokenizer, texts, frame=False, split_special=True)
         return [
             found if self._control_ids.isdisjoint(found) else self._split(self._escaped(text))
@@ -420,8 +363,7 @@ class TokenVocabulary:
     @cached_property
     def _anchors(self) -> tuple[str, ...]:
         """Words that a text may follow: one of them shares no token with most texts."""
-        longest = sorted(filter(str.isalpha, self._spaced), key=len, reverse=True)
-        return (ANCHOR, *longest[:N_ANCHORS])
+        return (ANCHOR, *sorted(filter(str.isalpha, self._spaced), key=len, reverse=True)[:8])
 
     def _split(self, text: str) -> list[int]:
         encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True)
@@ -433,11 +375,18 @@ class TokenVocabulary:
         return self.special_ids - {self._tokenizer.unk_token_id}
 
 
+def shown(text: str, begins: bool) -> str:
+    """Return the text of a token as displayed. begins: whether the token begins a word."""
+    if not text.strip() or not text.isprintable():
+        text = text.encode("unicode_escape").decode("ascii") if text else "␠"
+        text = text.replace(" ", "␠")
+    joins = not begins and any(character.isalnum() for character in text)
+    return CONTINUATION + text if joins else text
+
+
 def by_lower_case(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the distinct texts by their lower case."""
-    found: dict[str, dict[str, None]] = {}
-    for text in texts:
-        found.setdefault(text.lower(), {})[text] = None
+    found = grouped((text.lower(), text) for text in dict.fromkeys(texts))
     return {lower: tuple(variants) for lower, variants in found.items()}
 
 

@@ -19,9 +19,6 @@ def differs_from_paper(run: ProbeRun) -> tuple[str, ...]:
     """Return the differences of a run's data and options from the paper's, as short texts."""
     options, usual = run.details.options, ProbeOptions()
     words = {
-        "tails": "first tails alone",
-        "pairing": "instances of all pairs",
-        "reverse": "reverse of the right pair",
         "strict": "no true negatives",
         "template": f"template {options.template}",
         "normalise": f"{options.normalise} of log-probabilities",

@@ -52,18 +52,13 @@ class ProbeKind:
     unit: str = "fact"
 
     @property
-    def name(self) -> str:
-        """The name of the kind in `run.json`."""
-        return self.spec.kind
-
-    @property
     def requests(self) -> tuple[type[Request], ...]:
         """The classes of the requests for its runs."""
         return tuple(function.request for function in self.functions)
 
 
 KINDS: dict[str, ProbeKind] = {
-    kind.name: kind
+    kind.spec.kind: kind
     for kind in (
         ProbeKind(ClozeSpec, "cloze queries", (probe,)),
         ProbeKind(ContrastSpec, "negated or misprimed"),

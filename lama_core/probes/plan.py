@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from lama_core.candidates.lists import check_words_known, named_candidates
 from lama_core.candidates.spelling import OpenVocabulary, Vocabulary
@@ -25,7 +25,6 @@ from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.cloze.spec import RANGE, ClozeSpec
 from lama_core.probes.contrast.spec import ContrastSpec
 from lama_core.probes.making_runs import RunFunction, unchanged
-from lama_core.progress import OnNote
 from lama_core.requests import CALLBACKS, Request
 from lama_core.runs.info import text_digest
 from lama_core.runs.spec import Load, load_by_name
@@ -54,17 +53,26 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> tuple[ClozeSpec
         UserError: If the request is invalid, or its data or models can't be loaded.
     """
     queries = choose_queries(request, request.prompts)
-    book = _open_book(request, queries.prompts)
+    book = None
+    if request.open_book is not None:
+        if queries.prompts.kind in SPECS:
+            raise UserError(
+                f"The prompts {queries.prompts.name!r} can't be combined with open-book context: "
+                "remove --open-book, or choose other prompts."
+            )
+        corpus = load_corpus(request.open_book)
+        open_index(corpus, request.on_progress)  # builds it if it doesn't exist
+        book = OpenBook(corpus, request.segments)
     models = load_known_models(request, load)
-    kinds = {model.name: model.kind for model in models}
-    shared_fields.check_segments(request.segments, request.open_book, kinds)
+    shared_fields.check_segments(
+        request.segments, request.open_book, {model.name: model.kind for model in models}
+    )
     n_ranges = 1
     if queries.prompts.kind in ("template", "sentences"):
         n_rows = most_questions(queries.dataset, queries.names, queries.prompts, request.limit)
         n_ranges = max(1, math.ceil(n_rows / RANGE))
-    of_prompts = SPECS.get(queries.prompts.kind, ClozeSpec)
     return tuple(
-        of_prompts(
+        SPECS.get(queries.prompts.kind, ClozeSpec)(
             **fields,
             context=choose_context(request.context, model.kind),
             open_book=book,
@@ -72,26 +80,6 @@ def plan(request: ProbeRequest, *, load: Load = load_by_name) -> tuple[ClozeSpec
         )
         for model, fields in cloze_fields(request, queries, models)
     )
-
-
-class RanksWords(Protocol):
-    """The fields of a request whose runs rank words at the blank of each fact's query."""
-
-    @property
-    def dataset(self) -> str:
-        """The dataset's name or path."""
-
-    @property
-    def relations(self) -> Sequence[str]:
-        """The relations; () means all with facts."""
-
-    @property
-    def candidates(self) -> str:
-        """The words that are ranked."""
-
-    @property
-    def limit(self) -> int | None:
-        """The maximum number of facts per relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +91,10 @@ class Queries:
     prompts: PromptSet
 
 
-def choose_queries(request: RanksWords, prompts: str) -> Queries:
+def choose_queries(request: Any, prompts: str) -> Queries:
     """Return the data, relations and prompts of a request, or raise UserError if none can be asked.
 
-    prompts: Name of the prompt set.
+    request: Has `dataset`, `relations` and `limit`. prompts: Name of the prompt set.
     """
     dataset = load_dataset(request.dataset)
     chosen = relations_with_facts(dataset, request.relations)
@@ -117,9 +105,12 @@ def choose_queries(request: RanksWords, prompts: str) -> Queries:
 
 
 def cloze_fields(
-    request: RanksWords, queries: Queries, models: Sequence["KnownModel"]
+    request: Any, queries: Queries, models: Sequence["KnownModel"]
 ) -> Iterator[tuple["KnownModel", dict[str, Any]]]:
-    """Yield each model with the fields of its `ClozeSpec` that don't depend on its context."""
+    """Yield each model with the fields of its `ClozeSpec` that don't depend on its context.
+
+    request: As for `choose_queries`, with `candidates`.
+    """
     dataset, names, prompts = queries.dataset, queries.names, queries.prompts
     vocabularies = [model.vocabulary for model in models]
     candidates = named_candidates(request.candidates, vocabularies, of_relations=True)
@@ -167,19 +158,6 @@ def model_fields(model: Any, reference: str) -> dict[str, Any]:
     }
 
 
-def _open_book(request: ProbeRequest, prompts: PromptSet) -> OpenBook | None:
-    if request.open_book is None:
-        return None
-    if prompts.kind in SPECS:
-        raise UserError(
-            f"The prompts {prompts.name!r} can't be combined with open-book context: remove "
-            "--open-book, or choose other prompts."
-        )
-    corpus = load_corpus(request.open_book)
-    open_index(corpus, request.on_progress)  # builds it if it doesn't exist
-    return OpenBook(corpus, request.segments)
-
-
 @dataclass(frozen=True, slots=True)
 class KnownModel:
     """The description and vocabulary of a model, without its weights, to save memory.
@@ -199,28 +177,10 @@ class KnownModel:
 Loaded = TypeVar("Loaded")
 
 
-class NamesModels(Protocol):
-    """The fields of a request that name models and series of checkpoints."""
-
-    @property
-    def models(self) -> Sequence[str]:
-        """Names of models, or folders of checkpoints."""
-
-    @property
-    def revisions(self) -> Sequence[str]:
-        """The checkpoints to use; () means all checkpoints of a folder."""
-
-    @property
-    def precision(self) -> Precision:
-        """The precision of the weights."""
-
-    @property
-    def on_note(self) -> OnNote:
-        """Called with a sentence about each checkpoint that can't be used."""
-
-
-def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
+def load_known_models(request: Any, load: Load) -> list[KnownModel]:
     """Load the models of a request, and return their descriptions.
+
+    request: Has `models`, `revisions`, `precision` and `on_note`.
 
     A checkpoint of a series is excluded with a note if it can't be loaded, or if its vocabulary
     isn't that of most of the series' checkpoints.
@@ -232,10 +192,15 @@ def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
     def load_known(reference: str) -> KnownModel:
         check_gives_scores(reference)
         model = load(reference, precision=request.precision)
-        names = ("name", "identity", "kind", "precision", "vocabulary")
-        values = [getattr(model, name) for name in names]
-        values.append(getattr(model, "takes_start_token", False))
-        return KnownModel(reference, *values)
+        return KnownModel(
+            reference,
+            model.name,
+            model.identity,
+            model.kind,
+            model.precision,
+            model.vocabulary,
+            getattr(model, "takes_start_token", False),
+        )
 
     found = load_each(request, load_known)
     if request.precision == "bf16" and any(model.precision == ROUNDED for _, model in found):
@@ -259,9 +224,10 @@ def load_known_models(request: NamesModels, load: Load) -> list[KnownModel]:
     return kept
 
 
-def load_each(request: NamesModels, load: Callable[[str], Loaded]) -> list[tuple[str, Loaded]]:
+def load_each(request: Any, load: Callable[[str], Loaded]) -> list[tuple[str, Loaded]]:
     """Return (name of its series, loaded model) for each model; the name is "" without a series.
 
+    request: As for `load_known_models`.
     A checkpoint of a series that can't be loaded is excluded with a note.
 
     Raises:
@@ -289,8 +255,9 @@ def load_each(request: NamesModels, load: Callable[[str], Loaded]) -> list[tuple
 
 def _vocabulary_key(vocabulary: Vocabulary) -> str:
     """Return a digest of a vocabulary's tokens."""
-    tokens = sorted(vocabulary.tokens().items())
-    return text_digest(repr((vocabulary.size, vocabulary.cased, tokens)))
+    return text_digest(
+        repr((vocabulary.size, vocabulary.cased, sorted(vocabulary.tokens().items())))
+    )
 
 
 def relations_with_facts(dataset: Dataset, names: Sequence[str]) -> tuple[Relation, ...]:

@@ -83,8 +83,9 @@ def _study_sizes(request: StudyRequest, dataset: Dataset) -> dict[str, int]:
     for relation, pool in prompts_to_study(request, dataset):
         n_facts = len(dataset.facts_of(relation.name))
         n_test = n_facts if request.training else n_facts - n_facts // 2
-        limits = (_limited(n_test, request.limit), _limited(n_test, request.train_limit))
-        sizes[relation.name] = len(pool.entries) * sum(limits)
+        sizes[relation.name] = len(pool.entries) * sum(
+            (_limited(n_test, request.limit), _limited(n_test, request.train_limit))
+        )
     return sizes
 
 

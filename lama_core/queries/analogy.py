@@ -12,7 +12,7 @@ Source: Mikolov et al. 2013; Levy and Goldberg 2014.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ from lama_core.scoring.model_info import AboutModel, model_fields
 from lama_core.tables import Column, Table
 
 ArithmeticMethod = Literal["3CosAdd", "3CosMul"]
-ARITHMETIC_METHODS: tuple[ArithmeticMethod, ...] = ("3CosAdd", "3CosMul")
+ARITHMETIC_METHODS: tuple[ArithmeticMethod, ...] = get_args(ArithmeticMethod)
 EPSILON = 0.001
 # For each position of the blank: the two words to add, and the word to subtract.
 TERMS = {0: (1, 2, 3), 1: (0, 3, 2), 2: (3, 0, 1), 3: (1, 2, 0)}
@@ -198,15 +198,10 @@ def vector_answer(
 ) -> VectorAnswer:
     """Answer an analogy by vector arithmetic on a model's input embeddings.
 
-    Of candidates with equal scores, the earlier one ranks higher. Raises ValueError if the question
-    is free text.
+    Of candidates with equal scores, the earlier one ranks higher. question: Not free text.
     """
-    if question.words is None or question.blank is None:
-        raise ValueError(
-            "vector arithmetic needs the question's words, but the question is free text"
-        )
-    given = [word or "" for word in question.words]
-    plus_1, plus_2, minus = (given[number] for number in TERMS[question.blank])
+    given = [word or "" for word in question.words or ()]
+    plus_1, plus_2, minus = (given[number] for number in TERMS[given.index("")])
     vectors = _unit(model.word_vectors([plus_1, plus_2, minus]))
     scores = arithmetic_scores(_unit(model.word_matrix(columns)), vectors, method)
     order = np.argsort(-scores, kind="stable")

@@ -126,14 +126,12 @@ def check_word(word: str) -> str:
 def fill_template(template: str, words: Sequence[str]) -> Sentence:
     """Fill in A, B, C and D; slots inside the words are not replaced."""
     text = ""
-    spans = [(0, 0)] * 4
+    spans = {}
     for number, part in enumerate(SLOT.split(template)):
-        if number % 2:  # the name of a slot
-            slot = SLOTS.index(part)
-            part = words[slot]
-            spans[slot] = (len(text), len(text) + len(part))
-        text += part
-    return Sentence(text, tuple(spans))
+        shown = words[SLOTS.index(part)] if number % 2 else part  # each second part is a slot
+        spans[number % 2, part] = (len(text), len(text) + len(shown))
+        text += shown
+    return Sentence(text, tuple(spans[1, slot] for slot in SLOTS))
 
 
 def template_label(name: str) -> str:

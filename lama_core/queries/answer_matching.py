@@ -72,9 +72,8 @@ def is_right(text: str, answer: str, question: str = "") -> bool:
 
     An answer that is part of the question counts only if it is the whole text.
     """
-    if contains_answer(question, answer):
-        return is_exact(text, answer)
-    return contains_answer(text, answer)
+    repeats = contains_answer(question, answer)
+    return is_exact(text, answer) if repeats else contains_answer(text, answer)
 
 
 def is_exact(text: str, answer: str) -> bool:

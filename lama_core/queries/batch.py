@@ -52,8 +52,7 @@ class ManyRequest(shared_fields.ClozeSettings, command="batch", python="batch"):
 
     def check(self) -> None:
         """Raise UserError if the file is a list of sentences, or another field is invalid."""
-        given: object = self.file
-        if isinstance(given, list | tuple):
+        if isinstance(self.file, list | tuple):
             raise UserError(
                 "lama.batch takes a file or a table, not a list. For a list of sentences with a "
                 "blank, call lama.batch(pandas.Series(sentences)); for whole sentences, "
@@ -206,7 +205,6 @@ class ManyKind(QueryKind[ManyRequest, tuple[BatchLine, ...], BatchModelAnswers])
 
     def json(self, asked: AskedLines, one: BatchModelAnswers) -> dict[str, Any]:
         """Return one model's P@1 and answers."""
-        lines = zip(asked.shared, one.answers, strict=True)
         return {
             **one.model_json(),
             "n": one.n_counted,
@@ -214,7 +212,7 @@ class ManyKind(QueryKind[ManyRequest, tuple[BatchLine, ...], BatchModelAnswers])
             "p_at_1": one.precision_at_1,
             "answers": [
                 {"line": line.number, "text": line.text, **answer.to_json()}
-                for line, answer in lines
+                for line, answer in zip(asked.shared, one.answers, strict=True)
             ],
         }
 

@@ -9,7 +9,6 @@ invalid sentence gets the reason in place of answers.
 A chat server ranks no candidates: `batch_texts` makes its answers.
 """
 
-import math
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from lama_core.candidates.columns import Candidates, Columns
+from lama_core.candidates.columns import Candidates
 from lama_core.candidates.spelling import Place, places_of
 from lama_core.datasets.line_reader import Reading, optional_text, required_text
 from lama_core.datasets.records import (
@@ -34,6 +33,7 @@ from lama_core.models.server.addresses import is_chat
 from lama_core.progress import OnProgress, Progress, ignore
 from lama_core.queries.blank_answers import (
     BlankAnswer,
+    ModelAnswer,
     blank_json,
     check_gold,
     query_in_batches,
@@ -92,76 +92,50 @@ class LineAnswer:
     """One model's first answer to a line.
 
     Attributes:
+        word: The first answer, or a chat server's text; None without an answer.
+        begins: The longer word that the first answer begins; None if there is none.
+        log_prob: Log-probability of the answer; None if it is unknown.
+        prob: Probability of the answer; None if it is unknown.
+        is_right: Whether the gold answer is first, or in the text; None if it is missing or not a
+            candidate.
+        outside: The token that isn't a candidate and beats the first one, and why; or empty.
+        fault: Why the answer is missing; empty if it isn't.
+        context: The context that the model saw; None without an answer.
         blank: The answer at the blank, with only the first prediction; None if not answered, or
             answered by a chat server.
-        context: The context that the model saw; None without an answer.
-        fault: Why the answer is missing; empty if it isn't.
         generated: A chat server's answer.
-        contains_gold: Whether the generated answer contains the gold answer; None if either is
-            missing.
     """
 
-    blank: BlankAnswer | None = None
-    context: Context | None = None
+    word: str | None = None
+    begins: str | None = None
+    log_prob: float | None = None
+    prob: float | None = None
+    is_right: bool | None = None
+    outside: str = ""
     fault: str = ""
+    context: Context | None = None
+    blank: BlankAnswer | None = None
     generated: GeneratedText | None = None
-    contains_gold: bool | None = None
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether there is an answer."""
-        return self.blank is not None or self.generated is not None
-
-    @property
-    def word(self) -> str | None:
-        """The first answer, or the generated text."""
-        if self.generated is not None:
-            return self.generated.text.strip()
-        return self.blank.predictions[0].token if self.blank else None
-
-    @property
-    def begins(self) -> str | None:
-        """The longer word that the first answer begins; None if there is none."""
-        return self.blank.predictions[0].begins if self.blank else None
-
-    @property
-    def log_prob(self) -> float | None:
-        """Log-probability of the answer; None if it is unknown."""
-        if self.generated is None:
-            return self.blank.predictions[0].log_prob if self.blank else None
-        value = float(self.generated.log_probs.sum())
-        return None if math.isnan(value) else value
-
-    @property
-    def prob(self) -> float | None:
-        """Probability of the answer; None if it is unknown."""
-        if self.blank is not None:
-            return self.blank.predictions[0].prob
-        return None if self.log_prob is None else math.exp(self.log_prob)
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as JSON values, or why there is none."""
         if self.generated is not None:
-            return {"answer": self.word, "log_prob": self.log_prob, "right": self.contains_gold}
+            return {"answer": self.word, "log_prob": self.log_prob, "right": self.is_right}
         if self.blank is None:
             return {"fault": self.fault}
         return {"context": self.context, **blank_json(self.blank)}
 
-    @property
-    def is_right(self) -> bool | None:
-        """Whether the gold answer is first; None if it is missing or not a candidate.
 
-        A chat server's answer is right if it contains the gold answer.
-        """
-        if self.generated is not None:
-            return self.contains_gold
-        gold = self.blank.gold if self.blank else None
-        return gold.rank == 1 and gold.proposed if gold and gold.in_candidates else None
-
-    @property
-    def outside(self) -> str:
-        """The token that isn't a candidate and beats the first one, and why; or empty."""
-        return self.blank.describe_outside() if self.blank else ""
+def line_answer(answer: ModelAnswer) -> LineAnswer:
+    """Return a model's answer to a sentence with a blank."""
+    blank = answer.blanks[0]
+    first, gold = blank.predictions[0], blank.gold
+    right = gold.rank == 1 and gold.proposed if gold and gold.in_candidates else None
+    return LineAnswer(
+        *(first.token, first.begins, first.log_prob, first.prob, right, blank.describe_outside()),
+        context=answer.context,
+        blank=blank,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +171,7 @@ class BatchModelAnswers(AboutModel):
 
     def summary(self) -> str:
         """Return as text P@1 and the numbers of lines answered, counted and not counted."""
-        n_answered = sum(answer.is_answered for answer in self.answers)
+        n_answered = sum(answer.word is not None for answer in self.answers)
         text = f"{n_answered:,} of {len(self.answers):,} sentences answered"
         if self.precision_at_1 is not None:
             how = "right answers first"
@@ -206,7 +180,7 @@ class BatchModelAnswers(AboutModel):
             counted = f"{self.n_right:,} of {self.n_counted:,} {how}"
             text = f"P@1 {percent(self.precision_at_1)} %: {counted}; {text}"
         texts = [answer.generated for answer in self.answers if answer.generated]
-        n_incomplete = sum(one.is_incomplete for one in texts)
+        n_incomplete = sum(one.ending != "whole" or not one.text.strip() for one in texts)
         if 2 * n_incomplete > len(texts):
             text += f"; {n_incomplete:,} of {len(texts):,} texts are empty or cut"
         if self.n_outside:
@@ -222,15 +196,9 @@ def differ(answers: Iterable[LineAnswer]) -> bool:
 
     A token that isn't a candidate and beats the first answer is a part of the answer.
     """
-    shown = {
-        (
-            word_key(answer.blank.rows[0].token if answer.blank else answer.word),
-            word_key(answer.word),
-        )
-        for answer in answers
-        if answer.word is not None
-    }
-    return len(shown) > 1
+    firsts = [(one.blank, one.word) for one in answers if one.word is not None]
+    tokens = ((blank.rows[0].token if blank else word, word) for blank, word in firsts)
+    return len({(word_key(token), word_key(word)) for token, word in tokens}) > 1
 
 
 def _check_lines(lines: Sequence[BatchLine], models: Sequence[str]) -> tuple[BatchLine, ...]:
@@ -364,7 +332,6 @@ def fill_lines(
     candidates: Candidates,
     *,
     context: Context | None = None,
-    columns: Columns | None = None,
     limits: Limits = UNLIMITED,
     on_progress: OnProgress = ignore,
     **options: Any,
@@ -381,18 +348,16 @@ def fill_lines(
         lines: The sentences.
         candidates: The candidates.
         context: As for `query_model`.
-        columns: As for `query_model`.
         limits: Limits on each rescored sentence, and on each batch of `BATCH_SIZE` others.
         on_progress: Called with the number of finished lines.
         **options: Further options of `query_in_batches`.
     """
     until = limits.until()
-    if columns is None:
-        places: list[Place] = []
-        for line in lines:
-            with suppress(UserError):  # invalid lines are reported below
-                places += places_of(line.query())
-        columns = candidates.columns(model.vocabulary, places)
+    places: list[Place] = []
+    for line in lines:
+        with suppress(UserError):  # invalid lines are reported below
+            places += places_of(line.query())
+    columns = candidates.columns(model.vocabulary, places)
     shared: dict[str, Any] = {"context": context, "columns": columns, "limits": limits}
     answers: dict[int, LineAnswer] = {}
     alone: list[int] = []  # the rows to query one at a time
@@ -409,7 +374,7 @@ def fill_lines(
     def query_together(rows: Sequence[int]) -> list[LineAnswer]:
         queries, golds = [lines[row].query() for row in rows], [lines[row].gold for row in rows]
         found = query_in_batches(model, queries, candidates, gold=golds, **shared, **options)
-        return [LineAnswer(answer.blanks[0], answer.context) for answer in found]
+        return list(map(line_answer, found))
 
     def query_rows(rows: Sequence[int]) -> None:
         on_progress(Progress(model.name, len(answers), len(lines), "sentences"))

@@ -4,6 +4,7 @@ A chat server completes a sentence with a blank, and answers a line without a bl
 For when the generated text is right see `matching`.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +27,9 @@ def generate_lines(
     rows = [row for row, line in enumerate(lines) if line.is_question or not line.fault]
 
     def generate_rows(some: Sequence[int]) -> list[GeneratedText]:
-        prompts = [make_prompt(_question(lines[row]), (), "chat") for row in some]
-        return generate(model, prompts, MAX_TOKENS)
+        return generate(
+            model, [make_prompt(_question(lines[row]), (), "chat") for row in some], MAX_TOKENS
+        )
 
     for first in range(0, len(rows), BATCH_SIZE):
         on_progress(Progress(model.name, first, len(lines), "sentences"))
@@ -39,7 +41,11 @@ def generate_lines(
             for row, text in zip(asked, texts, strict=True):
                 gold = lines[row].gold
                 right = None if gold is None else is_right(text.text, gold, _question(lines[row]))
-                answers[row] = LineAnswer(generated=text, contains_gold=right)
+                value = float(text.log_probs.sum())
+                log_prob, prob = (None, None) if math.isnan(value) else (value, math.exp(value))
+                answers[row] = LineAnswer(
+                    text.text.strip(), None, log_prob, prob, right, generated=text
+                )
     return BatchModelAnswers(n_candidates=0, answers=tuple(answers), **model_fields(model))
 
 

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lama_core.candidates.columns import Candidates, Columns
 from lama_core.candidates.lists import GIVEN, NotRanked, why_not_ranked
@@ -500,7 +499,26 @@ def query_model(
     )
     if KINDS[model.kind].fills_together:
         return scorer.model_answer(scorer.answers(query, golds, to_end=True))
-    return scorer.model_answer(_fill_in_turn(scorer, query, golds, on_first))
+    kind, started = KINDS[model.kind], time.monotonic()
+    blanks: list[BlankAnswer] = []
+
+    def report(answer: BlankAnswer) -> None:
+        if on_first:
+            on_first(scorer.model_answer([*blanks, answer]))
+
+    left = query.parts[0]
+    for number, right in enumerate(query.parts[1:]):
+        limits.check_time(started, number, query.n_blanks, model.name)
+        until = limits.until(started, (number + 1) / query.n_blanks)
+        later = query.parts[number + 2 :]
+        parts = (left, right, *later) if kind.sees_both else (left, right)
+        to_end = kind.sees_both or not later
+        with part_of(number, query.n_blanks):
+            blanks += replace(scorer, until=until).answers(
+                Query(parts), golds[number : number + 1], to_end, on_first and report
+            )
+        left = left + blanks[-1].predictions[0].token + right
+    return scorer.model_answer(blanks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,34 +565,43 @@ class _BlankScorer:
         if try_full_stop:  # in the same batch, because the model reuses the shared left context
             with_stop = replace(query, parts=(*query.parts[:-1], f"{last}."))
             batch.append(self.encode(with_stop, golds, encoded.proposed))
-        all_scores = self._scores(query, batch, on_first)
+        if on_first and isinstance(self.model, WordRescorer):
+
+            def report(scores: Scores) -> None:
+                on_first(self.answer(query, 0, encoded, _row(scores, 0)))
+
+            all_scores = self.model.rescored_log_probs(batch, self.columns, report)
+        else:
+            all_scores = self.model.blank_log_probs(batch, self.columns)
         answers = []
         for blank, gold in enumerate(golds):
             scores = _row(all_scores, blank)
             answer = self.answer(query, blank, encoded, scores, *([gold] if gold else ()))
-            answer = self._with_complete_words(answer, encoded.places[blank], encoded, scores)
+            if not encoded.suffix and isinstance(self.model, WordContinuer):
+                # The complete words that the answers of a causal model start.
+                items, first = answer.predictions[:N_CONTINUED], answer.first
+                table = self.columns.table(encoded.places[blank]).ids
+                best = best_candidates(scores.log_probs, len(items)).columns[0]
+                forms = [[form for form in row if form >= 0] for row in table[best].tolist()]
+                if first and scores.first is not None:
+                    forms.append([int(scores.first[0])])
+                words = self.model.continue_words([encoded] * len(forms), forms, scores.prefix)
+                longer = [
+                    replace(item, begins=word) for item, word in zip(items, words, strict=False)
+                ]
+                answer = replace(
+                    answer,
+                    predictions=(*longer, *answer.predictions[N_CONTINUED:]),
+                    first=replace(first, begins=words[-1]) if first else None,
+                )
             if try_full_stop:
                 stopped = _row(all_scores, len(golds) + blank)
-                first = best_candidates(stopped.log_probs, 1, order=stopped.order).columns[0, 0]
-                word = self.columns.words[first]
+                column = best_candidates(stopped.log_probs, 1, order=stopped.order).columns[0, 0]
+                word = self.columns.words[column]
                 if word != answer.predictions[0].token:
                     answer = replace(answer, with_full_stop=word)
             answers.append(answer)
         return answers
-
-    def _scores(
-        self,
-        query: Query,
-        batch: Sequence[Encoded],
-        on_first: Callable[[BlankAnswer], None] | None,
-    ) -> Scores:
-        if on_first is None or not isinstance(self.model, WordRescorer):
-            return self.model.blank_log_probs(batch, self.columns)
-
-        def report(scores: Scores) -> None:
-            on_first(self.answer(query, 0, batch[0], _row(scores, 0)))
-
-        return self.model.rescored_log_probs(batch, self.columns, report)
 
     def encode(
         self,
@@ -588,8 +615,9 @@ class _BlankScorer:
         """
         encoded = self.model.encode(query, self.context)
         self.limits.check_tokens(len(encoded.token_ids) + encoded.n_suffix, self.model.name)
-        n_rescored = int(min(self.n_rescored, self.limits.rescored))
-        encoded = replace(encoded, n_rescored=n_rescored, until=self.until)
+        encoded = replace(
+            encoded, n_rescored=int(min(self.n_rescored, self.limits.rescored)), until=self.until
+        )
         if encoded.suffix:
             if proposed is None:
                 proposed = proposed_columns(query, self.columns)
@@ -602,7 +630,11 @@ class _BlankScorer:
     def answer(
         self, query: Query, blank: int, encoded: Encoded, scores: Scores, *words: str
     ) -> BlankAnswer:
-        """Return the answers at one blank, given its scores and its gold answers (`words`)."""
+        """Return the answers at one blank, given its scores and its gold answers (`words`).
+
+        Raises:
+            UserError: If no candidate has a probability.
+        """
         log_probs = scores.log_probs
         n_listed = None if scores.n_listed is None else int(scores.n_listed[0])
         golds = [self._gold(query, blank, encoded, scores, word) for word in words[:1]]
@@ -637,9 +669,9 @@ class _BlankScorer:
                 log_probs = log_probs - np.float32(total)
                 if gold is not None and gold.log_prob is not None:
                     # Over the candidates and itself, if it isn't one of them.
-                    ranked = gold.in_candidates and gold.proposed
-                    all_words = total if ranked else float(np.logaddexp(total, gold.log_prob))
-                    gold = replace(gold, log_prob=gold.log_prob - all_words)
+                    is_ranked = gold.in_candidates and gold.proposed
+                    own = total if is_ranked else float(np.logaddexp(total, gold.log_prob))
+                    gold = replace(gold, log_prob=gold.log_prob - own)
         first, not_ranked = None, None
         if scores.first is not None and not self.columns.is_full:
             token, vocabulary = int(scores.first[0]), self.model.vocabulary
@@ -648,8 +680,20 @@ class _BlankScorer:
                 first = Prediction(None, token_text(vocabulary, token), value, float(np.exp(value)))
             if not (self.columns.table(encoded.places[blank]).ids == token).any():
                 not_ranked = why_not_ranked(self.candidates, vocabulary, token)
+        best = best_candidates(log_probs, min(self.top_k, log_probs.shape[1]), order=scores.order)
+        ranked = zip(best.columns[0].tolist(), best.log_probs[0].tolist(), strict=True)
+        predictions = tuple(
+            Prediction(rank, self.columns.words[column], value, float(np.exp(value)))
+            for rank, (column, value) in enumerate(ranked, start=1)
+            if np.isfinite(value)
+        )
+        if not predictions:
+            raise UserError(
+                f"{self.model.name} returned {n_listed or 0:,} tokens, and none of them is a "
+                "candidate: choose other candidates, or 'full'."
+            )
         return BlankAnswer(
-            self._predictions(log_probs, scores),
+            predictions,
             gold,
             over,
             n_over,
@@ -661,45 +705,6 @@ class _BlankScorer:
             n_listed=n_listed,
             gold_beyond=gold_beyond,
         )
-
-    def _predictions(
-        self, log_probs: NDArray[np.float32], scores: Scores
-    ) -> tuple[Prediction, ...]:
-        """Return the best candidates; raise UserError if none has a probability.
-
-        log_probs: Log-probabilities over the words of the answer, float32 [1, candidate].
-        """
-        best = best_candidates(log_probs, min(self.top_k, log_probs.shape[1]), order=scores.order)
-        found = zip(best.columns[0].tolist(), best.log_probs[0].tolist(), strict=True)
-        predictions = tuple(
-            Prediction(rank, self.columns.words[column], value, float(np.exp(value)))
-            for rank, (column, value) in enumerate(found, start=1)
-            if np.isfinite(value)
-        )
-        if not predictions:
-            n_listed = 0 if scores.n_listed is None else int(scores.n_listed[0])
-            raise UserError(
-                f"{self.model.name} returned {n_listed:,} tokens, and none of them is a "
-                "candidate: choose other candidates, or 'full'."
-            )
-        return predictions
-
-    def _with_complete_words(
-        self, answer: BlankAnswer, place: Place, encoded: Encoded, scores: Scores
-    ) -> BlankAnswer:
-        """Add the complete words that the answers start, for a causal model with context `left`."""
-        if encoded.suffix or not isinstance(self.model, WordContinuer):
-            return answer
-        items = answer.predictions[:N_CONTINUED]
-        table = self.columns.table(place).ids
-        best = best_candidates(scores.log_probs, len(items)).columns[0]
-        forms = [[form for form in row if form >= 0] for row in table[best].tolist()]
-        if answer.first and scores.first is not None:
-            forms.append([int(scores.first[0])])
-        words = self.model.continue_words([encoded] * len(forms), forms, scores.prefix)
-        items = tuple(replace(item, begins=word) for item, word in zip(items, words, strict=False))
-        first = replace(answer.first, begins=words[-1]) if answer.first else None
-        return replace(answer, predictions=items + answer.predictions[N_CONTINUED:], first=first)
 
     def _gold(self, query: Query, blank: int, encoded: Encoded, scores: Scores, gold: str) -> Gold:
         """Return the rank and log-probability of a gold answer."""
@@ -727,32 +732,6 @@ class _BlankScorer:
             others = others + np.float32(rest)
         rank = 1 + int(np.count_nonzero(others > score.log_prob))
         return Gold(gold, rank, score.log_prob, score.pieces, False)
-
-
-def _fill_in_turn(
-    scorer: _BlankScorer, query: Query, golds: Sequence[str | None], on_first: OnAnswer | None
-) -> list[BlankAnswer]:
-    """Return the answers at the blanks, from left to right, with the best in the earlier ones."""
-    kind, limits, started = KINDS[scorer.model.kind], scorer.limits, time.monotonic()
-    blanks: list[BlankAnswer] = []
-
-    def report(answer: BlankAnswer) -> None:
-        if on_first:
-            on_first(scorer.model_answer([*blanks, answer]))
-
-    left = query.parts[0]
-    for number, right in enumerate(query.parts[1:]):
-        limits.check_time(started, number, query.n_blanks, scorer.model.name)
-        until = limits.until(started, (number + 1) / query.n_blanks)
-        later = query.parts[number + 2 :]
-        parts = (left, right, *later) if kind.sees_both else (left, right)
-        to_end = kind.sees_both or not later
-        with part_of(number, query.n_blanks):
-            blanks += replace(scorer, until=until).answers(
-                Query(parts), golds[number : number + 1], to_end, on_first and report
-            )
-        left = left + blanks[-1].predictions[0].token + right
-    return blanks
 
 
 def _check_pieces(model: BlankFiller, word: str, place: Place) -> None:
@@ -808,14 +787,15 @@ def extended_words(
     if not isinstance(model, WordContinuer):
         return complete
     spelling = Spelling(model.vocabulary, folded)
-    numbers, encoded, tokens = [], [], []
-    for number, (query, word) in enumerate(zip(queries, words, strict=True)):
-        if forms := spelling.tokens(word, places_of(query)[0]):
-            numbers.append(number)
-            encoded.append(model.encode(query, "left"))
-            tokens.append(forms)
-    if numbers:
-        for number, longer in zip(numbers, model.continue_words(encoded, tokens), strict=True):
+    known = {
+        number: forms
+        for number, (query, word) in enumerate(zip(queries, words, strict=True))
+        if (forms := spelling.tokens(word, places_of(query)[0]))
+    }
+    if known:
+        encoded = [model.encode(queries[number], "left") for number in known]
+        found = model.continue_words(encoded, list(known.values()))
+        for number, longer in zip(known, found, strict=True):
             complete[number] = longer
     return complete
 
@@ -840,8 +820,9 @@ def query_in_batches(
         the best ranked candidate counts, or else the first.
     Other options as for `query_model`.
     """
-    places = (place for query in queries for place in places_of(query))
-    columns = columns or candidates.columns(model.vocabulary, places)
+    columns = columns or candidates.columns(
+        model.vocabulary, (place for query in queries for place in places_of(query))
+    )
     contexts = [choose_context(model, query, context) for query in queries]
     scorers = {
         used: _BlankScorer(
@@ -875,8 +856,9 @@ def query_in_batches(
         folded=candidates.fold_case,
     )
     for number, item, word in zip(left, firsts, words, strict=True):
-        rest = found[number].predictions[1:]
-        found[number] = replace(found[number], predictions=(replace(item, begins=word), *rest))
+        found[number] = replace(
+            found[number], predictions=(replace(item, begins=word), *found[number].predictions[1:])
+        )
     return tuple(
         scorers[used].model_answer([found[number]]) for number, used in enumerate(contexts)
     )

@@ -20,6 +20,7 @@ from itertools import count, product
 from typing import Annotated, Any
 
 from lama_core.errors import TimeOverError, UserError
+from lama_core.grouping import grouped
 from lama_core.models.protocols import BlankFiller, WordRescorer
 from lama_core.progress import Progress
 from lama_core.queries.analogy import WordEmbedder
@@ -257,8 +258,9 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
             )
             for word, n in words.items()
         }
-        note = " ".join(notes)
-        return ModelGrid(answers=tuple(answers), cells=cells, note=note, **model_fields(model))
+        return ModelGrid(
+            answers=tuple(answers), cells=cells, note=" ".join(notes), **model_fields(model)
+        )
 
     def rows(self, asked: GridAsked, one: ModelGrid) -> Sequence[GridCell]:
         """Return a row for each word and sentence."""
@@ -305,8 +307,9 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
         heads = [*(column.head for column in made.columns), *numbers]
         over = one.answers[0].blanks[0].shown_over()
         candidates = asked.candidates.described(one.answers[0].n_candidates)
-        title = f"{one.name}: probability of {over}, {candidates}{one.computed}"
-        yield table_of(heads, rows, title=title)
+        yield table_of(
+            heads, rows, title=f"{one.name}: probability of {over}, {candidates}{one.computed}"
+        )
         first = f"Among the first {asked.request.top_k}"
         sentences = counted(len(numbers), "sentence")
         yield f"{first} of all {sentences}: {', '.join(one.shared) or 'no word'}"
@@ -326,13 +329,13 @@ def _first_words(answers: Sequence[ModelAnswer], top_k: int) -> dict[str, int]:
 
     First the words of most sentences, then those with the best rank.
     """
-    counts: Counter[str] = Counter()
-    best: dict[str, int] = {}
-    for answer in answers:
-        for rank, item in enumerate(answer.blanks[0].predictions[:top_k], start=1):
-            counts[item.token] += 1
-            best[item.token] = min(rank, best.get(item.token, rank))
-    return {word: counts[word] for word in sorted(best, key=lambda one: (-counts[one], best[one]))}
+    ranks = grouped(
+        (item.token, rank)
+        for answer in answers
+        for rank, item in enumerate(answer.blanks[0].predictions[:top_k], start=1)
+    )
+    order = sorted(ranks, key=lambda word: (-len(ranks[word]), min(ranks[word])))
+    return {word: len(ranks[word]) for word in order}
 
 
 def _longer_words(

@@ -110,9 +110,11 @@ def make_prompt(
         return question
     if how == "chat":
         end = f" {BRIEFLY}" if briefly else ""
-        messages = []
-        for asked, answer in examples:
-            messages += [Message("user", asked + end), Message("assistant", answer)]
+        messages = [
+            message
+            for asked, answer in examples
+            for message in (Message("user", asked + end), Message("assistant", answer))
+        ]
         return Chat((*messages, Message("user", question + end)))
     shown = "".join(f"Question: {asked}\nAnswer: {answer}\n\n" for asked, answer in examples)
     return f"{shown}Question: {question}\nAnswer:"

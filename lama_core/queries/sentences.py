@@ -136,8 +136,9 @@ class ModelSentences(AboutModel):
         """Return the sentences that have a score, each after its sum or mean, best first."""
         by_sum = self.ranked_by == "sum"
         scores = [(one.total if by_sum else one.mean, one) for one in self.sentences]
-        found = [(value, one) for value, one in scores if value is not None]
-        return sorted(found, key=lambda each: -each[0])
+        return sorted(
+            [(value, one) for value, one in scores if value is not None], key=lambda each: -each[0]
+        )
 
     def notes(self) -> list[str]:
         """Return notes on sentences that have no score, one sentence each."""
@@ -237,10 +238,8 @@ def compare_sentences(
     """Return the sentences with their scores, and the differences from the first sentence's."""
     scored: list[ScoredSentence] = []
     for text, each in zip(texts, tokens, strict=False):
-        total, mean = (
-            None if np.isneginf(value) else value
-            for value in (statement_score(each, "sum"), statement_score(each, "mean"))
-        )
+        scores = (statement_score(each, "sum"), statement_score(each, "mean"))
+        total, mean = (None if np.isneginf(value) else value for value in scores)
         first_total, first_mean = (scored[0].total, scored[0].mean) if scored else (total, mean)
         scored.append(
             ScoredSentence(

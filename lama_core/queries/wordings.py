@@ -21,8 +21,6 @@ from lama_core.errors import UserError, did_you_mean
 from lama_core.models.protocols import KINDS, BlankFiller, Context, Kind
 from lama_core.paths import ASSETS
 from lama_core.queries.blank_answers import (
-    Gold,
-    Prediction,
     check_gold,
     marked_answer,
     query_in_batches,
@@ -127,51 +125,9 @@ class RelationQuestion:
         """Number of wordings that count for the agreement: all except negated ones."""
         return sum(wording.kind != "negated" for wording in self.wordings)
 
-    def is_right(self, wording: RelationWording, answer: "WordingAnswer") -> bool | None:
-        """Return whether a first answer is the gold answer or another object of the subject.
-
-        None for a negated wording, and if no right answer is known.
-        """
-        right = self._right()
-        if not right or wording.kind == "negated":
-            return None
-        return word_key(answer.first.token) in right
-
-    def misses_not(self, wording: RelationWording, answer: "WordingAnswer") -> bool:
-        """Return whether a first answer to a negated wording is one that the negation rules out."""
-        return wording.kind == "negated" and word_key(answer.first.token) in self._right()
-
-    def _right(self) -> set[str]:
-        return {word_key(answer) for answer in (self.gold, *self.objects) if answer}
-
-
-@dataclass(frozen=True, slots=True)
-class WordingAnswer:
-    """A model's first answer to one wording.
-
-    Attributes:
-        context: The context that the model saw.
-        note: A note if the model doesn't see the subject; else empty.
-        first: The first answer.
-        gold: The gold answer's rank, if a gold answer is known.
-        over: The words over which probabilities sum to one, as text.
-        outside: The token that isn't a candidate and beats the first answer, and why; or empty.
-    """
-
-    context: Context
-    note: str
-    first: Prediction
-    gold: Gold | None
-    over: str
-    outside: str
-
-
-@dataclass(frozen=True, slots=True)
-class RelationModelAnswers(AboutModel):
-    """One model's answers, one for each wording."""
-
-    n_candidates: int
-    answers: tuple[WordingAnswer, ...]
+    def has(self, word: str) -> bool:
+        """Return whether a word is the gold answer or another object of the subject."""
+        return word_key(word) in {word_key(one) for one in (self.gold, *self.objects) if one}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +170,14 @@ class WordingRow:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class RelationModelAnswers(AboutModel):
+    """One model's answers, one for each wording."""
+
+    n_candidates: int
+    rows: tuple[WordingRow, ...]
+
+
 def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWording, ...]:
     """Return all installed wordings of a relation, the negated one last.
 
@@ -223,8 +187,9 @@ def relation_wordings(dataset: Dataset, relation: Relation) -> tuple[RelationWor
 
     def add(kind: WordingKind, source: str, prompt: Prompt) -> None:
         text = " ".join(prompt.template.split())
-        wording = RelationWording(kind, source, text, prompt.weight)
-        found.setdefault(normalise_template(text), wording)
+        found.setdefault(
+            normalise_template(text), RelationWording(kind, source, text, prompt.weight)
+        )
 
     for number, prompt in enumerate(relation.prompts):
         # The first prompt in a user's table is the relation's template.
@@ -323,26 +288,14 @@ def make_relation_question(
     )
 
 
-def first_answers(
-    question: RelationQuestion, model: RelationModelAnswers
-) -> tuple[tuple[str, int], ...]:
+def first_answers(model: RelationModelAnswers) -> tuple[tuple[str, int], ...]:
     """Return (first answer, number of wordings with it) of a model, most frequent first.
 
     Negated wordings don't count. Equal words (`texts.word_key`) count as one answer.
     """
-    words = [
-        answer.first.token
-        for wording, answer in zip(question.wordings, model.answers, strict=True)
-        if wording.kind != "negated"
-    ]
+    words = [row.word for row in model.rows if row.kind != "negated"]
     spellings = {word_key(word): word for word in reversed(words)}
     return tuple((spellings[word], n) for word, n in Counter(map(word_key, words)).most_common())
-
-
-def _shown_wording(wording: RelationWording, dataset: str) -> str:
-    """Return a wording's kind in words, and its source if that isn't the dataset itself."""
-    kind = SHOWN_KINDS.get(wording.kind, wording.kind)
-    return kind if wording.source in (dataset, RULE) else f"{kind} ({wording.source})"
 
 
 AskedRelation = Asked[RelationRequest, RelationQuestion]
@@ -396,55 +349,48 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
             n_rescored=request.n_rescored,
             limits=calls.limits,
         )
-        found = []
+        about, rows = AboutModel(**model_fields(model)), []
         for wording, answer in zip(question.wordings, answers, strict=True):
-            blank, note = answer.blanks[0], wording.note(model.kind, answer.context)
-            first, over = blank.predictions[0], blank.shown_over()
-            found.append(
-                WordingAnswer(
-                    *(answer.context, note, first, blank.gold, over),
-                    outside=blank.describe_outside(),
-                )
-            )
-        return RelationModelAnswers(
-            n_candidates=answers[0].n_candidates, answers=tuple(found), **model_fields(model)
-        )
-
-    def rows(self, asked: AskedRelation, one: RelationModelAnswers) -> Sequence[WordingRow]:
-        """Return a row for each wording."""
-        question = asked.shared
-        rows = []
-        for wording, answer in zip(question.wordings, one.answers, strict=True):
-            query, first, gold = wording.query(question.subject), answer.first, answer.gold
-            right = question.is_right(wording, answer)
-            marked = False if question.misses_not(wording, answer) else right
+            query, blank = wording.query(question.subject), answer.blanks[0]
+            first, gold = blank.predictions[0], blank.gold
+            right = question.has(first.token) if question.gold or question.objects else None
+            # A negated wording rules the right answers out; others than these say nothing.
+            marked = right if wording.kind != "negated" else False if right else None
+            kind = SHOWN_KINDS.get(wording.kind, wording.kind)
+            of_data = wording.source in (question.dataset, RULE)
             rows.append(
                 WordingRow(
-                    model=one.name,
+                    model=about.name,
                     kind=wording.kind,
                     source=wording.source,
                     template=wording.template,
                     text=query.text(),
                     context=answer.context,
-                    note=answer.note,
-                    precision=one.precision,
-                    device=one.device,
+                    note=wording.note(model.kind, answer.context),
+                    precision=about.precision,
+                    device=about.device,
                     word=first.token,
                     begins=first.begins,
                     prob=first.prob,
-                    prob_of=answer.over,
+                    prob_of=blank.shown_over(),
                     log_prob=first.log_prob,
-                    right=right,
+                    right=None if wording.kind == "negated" else right,
                     gold=question.gold,
                     gold_rank=gold.rank if gold else None,
                     gold_log_prob=gold.log_prob if gold else None,
-                    wording=_shown_wording(wording, question.dataset),
+                    wording=kind if of_data else f"{kind} ({wording.source})",
                     sentence=query.text("___"),
                     answer=marked_answer(first.token, first.begins, marked),
-                    not_ranked=answer.outside,
+                    not_ranked=blank.describe_outside(),
                 )
             )
-        return rows
+        return RelationModelAnswers(
+            n_candidates=answers[0].n_candidates, rows=tuple(rows), **model_fields(model)
+        )
+
+    def rows(self, asked: AskedRelation, one: RelationModelAnswers) -> Sequence[WordingRow]:
+        """Return a row for each wording."""
+        return one.rows
 
     def printed(self, answer: RelationAnswer) -> Iterator[Table | str]:
         """Yield the known objects, then each model's table."""
@@ -464,18 +410,17 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
 
     def tables(self, asked: AskedRelation, one: RelationModelAnswers) -> Iterator[Table | str]:
         """Yield the answers; the title counts the wordings with the most frequent answer."""
-        word, n = first_answers(asked.shared, one)[0]
+        word, n = first_answers(one)[0]
         total = asked.shared.n_agreeing
         same = f"the first answer is {word} in {n} of {total} wordings"
         if 1 == n < total:
             same = f"the first answers in {total} wordings all differ"
         settings = f"{asked.candidates.described(one.n_candidates)}{one.computed}"
-        rows = self.rows(asked, one)
         yield make_table(
             WordingRow,
-            rows,
+            one.rows,
             "wording sentence answer prob gold_rank note"
-            + " not_ranked" * any(row.not_ranked for row in rows),
+            + " not_ranked" * any(row.not_ranked for row in one.rows),
             title=f"{one.name}: {same}, not counting the negated wording; {settings}",
         )
 
@@ -495,18 +440,17 @@ class RelationKind(QueryKind[RelationRequest, RelationQuestion, RelationModelAns
 
     def json(self, asked: AskedRelation, one: RelationModelAnswers) -> dict[str, Any]:
         """Return the number of candidates, and how often each first answer was given."""
-        counts = first_answers(asked.shared, one)
         return {
             "name": one.name,
             "kind": one.kind,
             "n_candidates": one.n_candidates,
-            "first_answers": [{"word": word, "wordings": n} for word, n in counts],
+            "first_answers": [{"word": word, "wordings": n} for word, n in first_answers(one)],
         }
 
     def foot(self, answer: RelationAnswer) -> dict[str, Any]:
         """Return the rows of all models, wording by wording."""
-        tables = [self.rows(answer.asked, one) for one in answer.models]
-        return {"answers": [json_row(row) for rows in zip(*tables, strict=True) for row in rows]}
+        tables = zip(*(one.rows for one in answer.models), strict=True)
+        return {"answers": [json_row(row) for rows in tables for row in rows]}
 
 
 relation = QueryFunction(

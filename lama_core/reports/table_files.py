@@ -104,32 +104,26 @@ def _joined(start: str, table: pd.DataFrame, between: Sequence[str], form: _Form
     out = io.BytesIO()
     out.write(start.encode())
     columns = [column for _, column in table.items()]
-    words = [_words(column, form) for column in columns]
+    words = [  # of categorical columns
+        _texts(_array(column.cat.categories.astype("str")), form)
+        if isinstance(column.dtype, pd.CategoricalDtype)
+        else None
+        for column in columns
+    ]
     texts = [pa.scalar(text) for text in between]
     for row in range(0, len(table), BLOCK):
         parts: list[Any] = []
         for text, column, known in zip(texts, columns, words, strict=False):
-            block = column.iloc[row : row + BLOCK]
-            parts += [text, _cells(block, form) if known is None else _coded(block, known)]
+            parts += [text, _cells(column.iloc[row : row + BLOCK], form, known)]
         out.write(_buffer([*parts, texts[-1]], form))
     return out
 
 
-def _words(column: "pd.Series[Any]", form: _Form) -> pa.Array | None:
-    """Return the words of a categorical column as cells; None for other columns."""
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return None
-    return _texts(_array(column.cat.categories.astype("str")), form)
-
-
-def _coded(column: "pd.Series[Any]", words: pa.Array) -> pa.Array:
-    """Return a categorical column as texts, null where missing."""
-    codes = column.cat.codes.to_numpy()
-    return words.take(pa.array(codes, mask=codes < 0))
-
-
-def _cells(column: "pd.Series[Any]", form: _Form) -> pa.Array:
-    """Return a column as texts, null where missing."""
+def _cells(column: "pd.Series[Any]", form: _Form, words: pa.Array | None) -> pa.Array:
+    """Return a column as texts, null where missing; words: those of a categorical column."""
+    if words is not None:
+        codes = column.cat.codes.to_numpy()
+        return words.take(pa.array(codes, mask=codes < 0))
     if isinstance(column.dtype, pd.StringDtype):
         return _texts(_array(column), form)
     if pd.api.types.is_integer_dtype(column.dtype):

@@ -64,11 +64,7 @@ def encode_queries(
 
     Raises:
         UserError: If a query doesn't fit the model's window.
-        ValueError: If a query has several blanks.
     """
-    for number, query in enumerate(queries):
-        if query.n_blanks != 1:
-            raise ValueError(f"query {number} has {query.n_blanks} blanks; one is scored at a time")
     contexts = [choose_context(model, query, context) for query in queries]
     encoded: dict[int, Encoded] = {}
     for chosen, numbers in grouped(zip(contexts, range(len(queries)), strict=True)).items():

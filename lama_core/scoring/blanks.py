@@ -38,14 +38,6 @@ def parse_query(text: str) -> Query:
     return Query(parts)
 
 
-def check_template(template: str) -> str:
-    """Return the template. Raises UserError unless it has exactly one [X] and one [Y]."""
-    fault = template_fault(template)
-    if fault:
-        raise UserError(f"{fault[0].upper()}{fault[1:]}.")
-    return template
-
-
 def fill(prompt: Prompt | str, subject: str) -> Query:
     """Return the template with the subject filled in and a blank for the object.
 
@@ -55,8 +47,13 @@ def fill(prompt: Prompt | str, subject: str) -> Query:
 
 
 def filler(template: str) -> Callable[[str], Query]:
-    """Return `fill` for the subjects of one template."""
-    left, right = check_template(template).split("[Y]")
+    """Return `fill` for the subjects of one template.
+
+    Raises UserError unless it has exactly one [X] and one [Y].
+    """
+    if fault := template_fault(template):
+        raise UserError(f"{fault[0].upper()}{fault[1:]}.")
+    left, right = template.split("[Y]")
     return lambda subject: Query((left.replace("[X]", subject), right.replace("[X]", subject)))
 
 

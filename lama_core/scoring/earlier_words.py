@@ -49,7 +49,7 @@ def may_have_other_tokens(
 def _is_separate(query: Query, model: Any) -> bool:
     """Whether each blank of a query is a separate word for the model's tokenizer."""
     neighbours = [(left[-1:], right[:1]) for left, right in pairwise(query.parts)]
-    if model.vocabulary.splits_signs:
+    if model.vocabulary.style == "wordpiece":  # the same tokens next to a sign as next to a space
         return all(_is_sign(before) and _is_sign(after) for before, after in neighbours)
     sees_right = KINDS[model.kind].sees_both
     return all(

@@ -116,9 +116,8 @@ def kinds_of_places(questions: Sequence[Question], candidates: Candidates) -> di
 
 def _place(question: Question) -> Place | None:
     """Return the place of a question's blank; None if it isn't asked."""
-    if question.excluded is not None or question.query is None:
-        return None
-    return places_of(question.query)[0]
+    is_asked = question.excluded is None
+    return places_of(question.query)[0] if is_asked and question.query is not None else None
 
 
 def _segment_name(question: Question, candidates: Candidates) -> str:
@@ -180,8 +179,8 @@ def _columns(
     if not candidates.per_relation:
         return candidates.columns(model.vocabulary, places)
     try:
-        words = candidates.of_relation(tuple(knowledge.counts[relation]))
-        return words.columns(model.vocabulary, places)
+        objects = tuple(knowledge.counts[relation])
+        return candidates.of_relation(objects).columns(model.vocabulary, places)
     except UserError:
         return None
 

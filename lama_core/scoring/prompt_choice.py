@@ -66,49 +66,51 @@ def _negated(relation: Relation) -> tuple[str, ...]:
 
 
 _NO_TEXT = "no relation has a template and no fact a sentence"
-_WORDINGS = (
-    PromptSetKind(
-        "manual",
-        "template",
-        "the manual template of the relation or fact, or the fact's sentence if it has none",
-        _NO_TEXT,
-        lambda relation: relation.templates[:1],
-    ),
-    PromptSetKind(
-        "paraphrases",
-        "template",
-        "the manual template and all its paraphrases",
-        _NO_TEXT,
-        lambda relation: relation.templates,
-    ),
-    PromptSetKind(
-        "sentences",
-        "sentences",
-        "the first sentence that states the fact",
-        "no fact has a sentence",
-    ),
-    PromptSetKind(
-        "ten-sentences",
-        "ten sentences",
-        "ten sentences per fact, at most 100 facts per relation",
-        "no fact has ten sentences",
-    ),
-    PromptSetKind(
-        "negated",
-        "negated",
-        "the negated template or sentence",
-        "no template can be negated and no fact has a negated sentence",
-        _negated,
-    ),
-    PromptSetKind(
-        "misprimed",
-        "misprimed",
-        "the query with a misleading word in front, as in “Paris? ...”",
-        "no relation has a wrong object that could mislead",
-        lambda relation: relation.templates[:1],
-    ),
-)
-PROMPT_SETS = {wording.name: wording for wording in _WORDINGS}
+PROMPT_SETS = {
+    wording.name: wording
+    for wording in (
+        PromptSetKind(
+            "manual",
+            "template",
+            "the manual template of the relation or fact, or the fact's sentence if it has none",
+            _NO_TEXT,
+            lambda relation: relation.templates[:1],
+        ),
+        PromptSetKind(
+            "paraphrases",
+            "template",
+            "the manual template and all its paraphrases",
+            _NO_TEXT,
+            lambda relation: relation.templates,
+        ),
+        PromptSetKind(
+            "sentences",
+            "sentences",
+            "the first sentence that states the fact",
+            "no fact has a sentence",
+        ),
+        PromptSetKind(
+            "ten-sentences",
+            "ten sentences",
+            "ten sentences per fact, at most 100 facts per relation",
+            "no fact has ten sentences",
+        ),
+        PromptSetKind(
+            "negated",
+            "negated",
+            "the negated template or sentence",
+            "no template can be negated and no fact has a negated sentence",
+            _negated,
+        ),
+        PromptSetKind(
+            "misprimed",
+            "misprimed",
+            "the query with a misleading word in front, as in “Paris? ...”",
+            "no relation has a wrong object that could mislead",
+            lambda relation: relation.templates[:1],
+        ),
+    )
+}
 # LPAQA's sets, named as in the paper.
 LPAQA_SETS = tuple(name for name in COMBINATIONS if name not in ("manual", "user", "all"))
 

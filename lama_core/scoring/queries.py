@@ -23,6 +23,7 @@ from operator import attrgetter
 from lama_core.datasets import Dataset
 from lama_core.datasets.variants import misprime, negate_template, wrong_word
 from lama_core.errors import NotFetchedError, Unavailable, UserError
+from lama_core.grouping import grouped
 from lama_core.scoring.blanks import fill, filler
 from lama_core.scoring.prompt_choice import (
     LPAQA_SETS,
@@ -135,8 +136,11 @@ def make_questions(
     Raises:
         UserError: If a relation is unknown, or no fact has a query.
     """
-    found = (_questions_of(dataset, name, prompts, limit, judge) for name in relations)
-    questions = [question for rows in found for question in rows]
+    questions = [
+        question
+        for name in relations
+        for question in _questions_of(dataset, name, prompts, limit, judge)
+    ]
     if not any(question.query for question in questions):
         raise _no_query(dataset, prompts)
     return questions
@@ -252,8 +256,9 @@ def _by_templates(
                 key = (fact.subject, fact.object, template)
                 excluded = DUPLICATE if key in seen else None
                 seen.add(key)
-            query = query_of(template)(fact.subject)
-            rows.append(Question(fact, source.relation, number, query, excluded))
+            rows.append(
+                Question(fact, source.relation, number, query_of(template)(fact.subject), excluded)
+            )
     return rows
 
 
@@ -301,8 +306,10 @@ def _by_ten_sentences(source: _RelationFacts) -> list[Question]:
 
 def _ten_sentences(source: _RelationFacts, fact: Fact) -> list[Question]:
     """Return rows of ten drawn sentences that count; if fewer count, one row with the reason."""
-    every = range(len(fact.sentences))
-    rows = [_by_sentence(source.relation, fact, fact.sentences, number) for number in every]
+    rows = [
+        _by_sentence(source.relation, fact, fact.sentences, number)
+        for number in range(len(fact.sentences))
+    ]
     for number, row in enumerate(rows):
         if source.judge and row.query and row.excluded is None:
             rows[number] = replace(row, excluded=source.judge(fact, row.query))
@@ -316,19 +323,19 @@ def _ten_sentences(source: _RelationFacts, fact: Fact) -> list[Question]:
 def _misprimed(source: _RelationFacts) -> list[Question]:
     """Return a row for each fact: its misprimed sentence, or a wrong object and then its query."""
     objects = sorted({fact.object for fact in source.all_facts})
-    right: defaultdict[str, set[str]] = defaultdict(set)
-    for fact in source.all_facts:
-        right[fact.subject].add(fact.object)
+    right = grouped((fact.subject, fact.object) for fact in source.all_facts)
     rows = []
     for fact in source.facts:
         sentences = fact.misprimed_sentences
         if not sentences:
-            word = wrong_word(objects, right[fact.subject], fact.id)
+            word = wrong_word(objects, set(right[fact.subject]), fact.id)
             if word is None:
                 rows.append(Question(fact, source.relation, 0, None, NO_PRIME))
                 continue
-            templates = filter(None, map(fact.template, source.templates))
-            filled = [fill(template, fact.subject).text(BLANK) for template in templates]
+            filled = [
+                fill(template, fact.subject).text(BLANK)
+                for template in filter(None, map(fact.template, source.templates))
+            ]
             sentences = tuple(misprime(text, word) for text in (*filled, *fact.sentences)[:1])
         rows.append(_by_sentence(source.relation, fact, sentences))
     return rows

@@ -48,8 +48,9 @@ def join_rows(scored: Sequence[tuple[Sequence[int], pa.Table | TextRefusedError]
         if isinstance(table, TextRefusedError):
             rows = np.zeros(len(queries), ROW)
             rows["query"] = queries
-            reasons = pa.array([table.excluded] * len(queries), pa.string())
-            table = to_table(rows).append_column(REFUSED, reasons)
+            table = to_table(rows).append_column(
+                REFUSED, pa.array([table.excluded] * len(queries), pa.string())
+            )
         tables.append(table)
     return pa.concat_tables(tables, promote_options="default")
 

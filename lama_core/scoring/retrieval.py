@@ -126,8 +126,10 @@ def with_passage(query: Query, found: FoundPassage | None, *, segments: bool = F
     """
     if found is None:
         return query
-    parts = (f"{found.passage} {query.parts[0]}", *query.parts[1:])
-    return Query(parts, (0, len(found.passage) + 1) if segments else None)
+    return Query(
+        (f"{found.passage} {query.parts[0]}", *query.parts[1:]),
+        (0, len(found.passage) + 1) if segments else None,
+    )
 
 
 @dataclass(frozen=True)

@@ -52,14 +52,6 @@ Context = Annotated[
         "both unless only punctuation follows the blank; in runs left."
     ),
 ]
-Rescored = Annotated[
-    int,
-    option(
-        "With context both: how many proposed words a causal model scores in the whole sentence.",
-        name="--rescored",
-        ge=2,
-    ),
-]
 Candidates = Annotated[
     str,
     option(f"The words that are ranked: {', '.join(list_names(of_relations=False))} or file:PATH."),
@@ -120,8 +112,6 @@ Ranking = Annotated[
     RankingName,
     option("Ranking to show: filtered (other valid objects excluded) or raw. Runs keep both."),
 ]
-Out = Annotated[Path | None, option("Folder of the runs. Default: `runs` in the data folder.")]
-ExecutorName = Annotated[str, option("Where queries are scored: local, or ray for a Ray cluster.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +125,13 @@ class ModelSettings(Request):
     def check(self) -> None:
         """Raise UserError for no model, too many models, or one model twice."""
         super().check()
-        check_models(self.models)
+        if not self.models:
+            raise UserError("No model is chosen: choose at least one.")
+        if len(self.models) > MAX_MODELS:
+            raise UserError(f"{len(self.models)} models are chosen; the maximum is {MAX_MODELS}.")
+        doubles = {name for name in self.models if self.models.count(name) > 1}
+        if doubles:
+            raise UserError(f"The model {min(doubles)!r} is chosen twice: remove one.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,21 +153,33 @@ class ClozeSettings(CandidateSettings):
     """The settings of a cloze query; if context is None, `batches.choose_context` chooses it."""
 
     context: Context = None
-    n_rescored: Rescored = RESCORED
+    n_rescored: Annotated[
+        int,
+        option(
+            "With context both: how many proposed words a causal model scores in the whole "
+            "sentence.",
+            name="--rescored",
+            ge=2,
+        ),
+    ] = RESCORED
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutSettings(Request):
     """The folder where runs are saved; a run's numbers and identity don't depend on it."""
 
-    out: Out = None
+    out: Annotated[
+        Path | None, option("Folder of the runs. Default: `runs` in the data folder.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(OutSettings):
     """Where runs are saved and computed; a run's numbers and identity don't depend on it."""
 
-    executor: ExecutorName = "local"
+    executor: Annotated[
+        str, option("Where queries are scored: local, or ray for a Ray cluster.")
+    ] = "local"
     parts_at: Annotated[
         str,
         option(
@@ -180,17 +188,6 @@ class RunSettings(OutSettings):
             "runs."
         ),
     ] = ""
-
-
-def check_models(models: Sequence[str]) -> None:
-    """Raise UserError for no model, too many models, or one model twice."""
-    if not models:
-        raise UserError("No model is chosen: choose at least one.")
-    if len(models) > MAX_MODELS:
-        raise UserError(f"{len(models)} models are chosen; the maximum is {MAX_MODELS}.")
-    doubles = {name for name in models if models.count(name) > 1}
-    if doubles:
-        raise UserError(f"The model {sorted(doubles)[0]!r} is chosen twice: remove one.")
 
 
 def check_segments(segments: bool, open_book: str | None, kinds: Mapping[str, Kind]) -> None:
@@ -236,5 +233,6 @@ def choose_candidates(settings: CandidateSettings, models: Sequence["Model"]) ->
     """Return the candidates of a query to these models."""
     known = {entry.name: entry.title for entry in known_models()}
     titles = [known.get(model.name, model.name) for model in models]
-    vocabularies = [model.vocabulary for model in models]
-    return named_candidates(settings.candidates, vocabularies, models=titles)
+    return named_candidates(
+        settings.candidates, [model.vocabulary for model in models], models=titles
+    )

@@ -123,16 +123,20 @@ def scored_tokens(scores: StatementScores) -> NDArray[np.float64]:
 def answer_tokens(scores: StatementScores) -> StatementScores:
     """Return the scores of the answer's tokens."""
     inside = scores.in_answer
-    tokens = tuple(compress(scores.tokens, inside))
     return replace(
-        scores, tokens=tokens, log_probs=scores.log_probs[inside], in_answer=inside[inside]
+        scores,
+        tokens=tuple(compress(scores.tokens, inside)),
+        log_probs=scores.log_probs[inside],
+        in_answer=inside[inside],
     )
 
 
 def shown_tokens(scores: StatementScores) -> list[str]:
     """Return each token with its log-probability, or a dot if it isn't scored."""
-    rows = zip(scores.tokens, scores.log_probs.tolist(), strict=True)
-    return [f"{token} {'·' if math.isnan(value) else fixed(value, 2)}" for token, value in rows]
+    return [
+        f"{token} {'·' if math.isnan(value) else fixed(value, 2)}"
+        for token, value in zip(scores.tokens, scores.log_probs.tolist(), strict=True)
+    ]
 
 
 def tokens_line(scores: StatementScores) -> str:
@@ -160,8 +164,12 @@ def score_answers(
         some = answers[start : start + MAX_STATEMENTS_AT_ONCE]
         rows = queries[first : first + size]
         statements = [make_statement(row, answer, scoring.part) for row in rows for answer in some]
-        scores = scoring.score(model, statements)
-        values = np.array([statement_score(statement, scoring.aggregate) for statement in scores])
+        values = np.array(
+            [
+                statement_score(statement, scoring.aggregate)
+                for statement in scoring.score(model, statements)
+            ]
+        )
         block = values.reshape(len(rows), -1)
         found[first : first + size, start : start + MAX_STATEMENTS_AT_ONCE] = block
         tick(len(values))

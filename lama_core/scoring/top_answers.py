@@ -37,10 +37,9 @@ def rank_block(name: str, segment: Segment, scored: ScoreBlock) -> TopRows:
     at = scored.indices
     gold, removed = segment.gold[at], segment.removed[at]
     if (bad := first_nan(scored.log_probs)) is not None:
-        query = segment.queries[int(at[bad])]
         raise UserError(
-            f"{name} returned NaN for {query.text()!r}: its weights are corrupt, or the precision "
-            "is too low; try --precision fp32. Finished parts are kept."
+            f"{name} returned NaN for {segment.queries[int(at[bad])].text()!r}: its weights are "
+            "corrupt, or the precision is too low; try --precision fp32. Finished parts are kept."
         )
     ranks = rank_gold(
         scored.log_probs, gold, removed=removed, order=scored.order, gold_scores=scored.gold

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
-PAUSE = 0.1  # seconds
-MAX_WAITING = 128  # connections that wait to be accepted
 MAX_FOLDER = 60  # characters; the path of a socket may have about 100
 # Modules that the first query needs, imported at the start.
 IMPORTED = (
@@ -80,7 +78,6 @@ class ScoringProcess:
         self._lock = threading.Lock()
         self._child: subprocess.Popen[str] | None = None
         self._address: str | tuple[str, int] = ""
-        self._idle: list[AnyConnection] = []  # each belongs to a waiting thread of the process
 
     def launch(self) -> None:
         """Start the process if it isn't running; raise UserError if it can't start."""
@@ -104,27 +101,10 @@ class ScoringProcess:
             except BrokenPipeError:  # it ended before it had read its key
                 raise UserError(NOT_STARTED) from None
             address = out.readline().strip()
-            self._idle = []
             if not address:
                 raise UserError(NOT_STARTED)
             place = json.loads(address)  # a name, or a host and port
             self._address = place if isinstance(place, str) else tuple(place)
-
-    def _connect(self) -> tuple["AnyConnection", list["AnyConnection"]]:
-        """Return a connection to the process, and the list of its idle connections.
-
-        The process is started if it isn't running.
-        """
-        self.launch()
-        with self._lock:
-            idle = self._idle
-            if idle:
-                return idle.pop(), idle
-        try:
-            return Client(self._address, authkey=self._key), idle
-        except (FileNotFoundError, ConnectionRefusedError):  # the socket's file was deleted
-            self.stop()
-            raise
 
     def stop(self) -> None:
         """End the process; the next query starts another."""
@@ -152,8 +132,13 @@ class ScoringProcess:
         values = {name: value for name, value in options.items() if name not in functions}
         message: Any = (replace(visitor, check=nothing), query, arguments, values, tuple(functions))
         with _ended_unexpectedly():
-            connection, idle = self._connect()
-        try:
+            self.launch()
+            try:
+                connection = Client(self._address, authkey=self._key)
+            except (FileNotFoundError, ConnectionRefusedError):  # the socket's file was deleted
+                self.stop()
+                raise
+        with connection:  # closing it ends the query
             while True:
                 with _ended_unexpectedly():
                     connection.send(message)
@@ -168,11 +153,6 @@ class ScoringProcess:
                 name, shown = value
                 functions[name](*shown)
                 message = None
-        except BaseException:
-            connection.close()  # ends the query
-            raise
-        with self._lock:
-            idle.append(connection)
         if what == "error":
             raise value
         return cast(Answer, value)
@@ -202,16 +182,15 @@ class _CallerLeft(BaseException):
     """Ends a query whose caller closed the connection."""
 
 
-def _answer_queries(connection: "AnyConnection") -> None:
-    """Answer a connection's queries, one after another; runs in a thread of the scoring process."""
+def _answer_query(connection: "AnyConnection") -> None:
+    """Answer a connection's query; runs in a thread of the scoring process."""
     with connection, suppress(_CallerLeft, OSError, EOFError):
-        while True:
-            reply = _answer(connection, *connection.recv())
-            try:
-                content = ForkingPickler.dumps(reply)
-            except Exception as error:  # noqa: BLE001 - the result can't be sent
-                content = ForkingPickler.dumps(("error", _as_text(error)))
-            connection.send_bytes(content)
+        reply = _answer(connection, *connection.recv())
+        try:
+            content = ForkingPickler.dumps(reply)
+        except Exception as error:  # noqa: BLE001 - the result can't be sent
+            content = ForkingPickler.dumps(("error", _as_text(error)))
+        connection.send_bytes(content)
 
 
 def _answer(
@@ -264,7 +243,7 @@ def serve() -> None:
     key, folder = bytes.fromhex(sys.stdin.readline()), sys.stdin.readline().strip()
     # Windows has no such sockets; `Listener` chooses a pipe there.
     place = str(Path(folder) / f"queries-{os.getpid()}") if hasattr(socket, "AF_UNIX") else None
-    with Listener(place, backlog=MAX_WAITING, authkey=key) as listener:
+    with Listener(place, backlog=128, authkey=key) as listener:
         print(json.dumps(listener.address), flush=True)
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the output of libraries isn't read
 
@@ -281,6 +260,6 @@ def serve() -> None:
             try:
                 connection = listener.accept()
             except (OSError, EOFError, AuthenticationError):  # such as too many open files
-                time.sleep(PAUSE)
+                time.sleep(0.1)
                 continue
-            threading.Thread(target=_answer_queries, args=(connection,), daemon=True).start()
+            threading.Thread(target=_answer_query, args=(connection,), daemon=True).start()

@@ -196,9 +196,14 @@ def prompt_facts(
     """Facts prepared for trying prompts on a model; arguments as for `make_prepared_facts`."""
     from lama_core.probes.prompts.fact_queries import make_prepared_facts
 
-    model = loaded_model(name, precision)
     return make_prepared_facts(
-        relation, facts, candidates, model, context, template=template, known=known
+        relation,
+        facts,
+        candidates,
+        loaded_model(name, precision),
+        context,
+        template=template,
+        known=known,
     )
 
 
@@ -216,9 +221,8 @@ def extended_trial(
     """The trial of a prompt on a model with `n_facts` more facts; arguments as in the library."""
     from lama_core.probes.prompts import accuracy_growth
 
-    model = loaded_model(name, precision)
     return accuracy_growth.extended_trial(
-        trial, model, facts, context, ranking, n_facts=n_facts, order=order
+        trial, loaded_model(name, precision), facts, context, ranking, n_facts=n_facts, order=order
     )
 
 

@@ -80,14 +80,12 @@ class AnalogiesView(View[AnalogiesRequest, Accuracies]):
         """Return the analogy runs that a request names, or all."""
         if request.runs:
             return [load_run(name, kinds=(AnalogySpec.kind,)) for name in request.runs]
-        listing = list_probe_runs()
-        for problem in listing.problems:
-            request.on_note(problem)
-        if not listing.runs:
+        found = list_probe_runs(on_problem=request.on_note)
+        if not found:
             raise UserError(
                 "No finished analogy probe. Make one first: see `analogy probe --help`."
             )
-        return [one.run for one in listing.runs]
+        return [one.run for one in found]
 
     def compute(self, runs: Sequence[Run], request: AnalogiesRequest) -> Accuracies:
         """Return the accuracies; by kind, also over the relations that the paper doesn't mark."""

@@ -97,10 +97,13 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
         known = {run: ece for run, ece in errors(shown).items() if ece == ece}
         if len(known) > 1:
             best = min(known, key=known.__getitem__)
-            if why := _mostly_low(shown.frame, best):
+            bins = shown.frame[shown.frame["run"] == best].sort_values("low")
+            share = bins["n"].iloc[0] / bins["n"].sum()
+            if share > MOST:
                 yield (
                     f"{shown.names[best]} has the smallest calibration error "
-                    f"({as_share(known[best])}){why}."
+                    f"({as_share(known[best])}), as {as_share(share)} of its first answers have a "
+                    f"probability of {_bin(bins.iloc[0].to_dict())}."
                 )
 
     def figure(self, shown: Shown[CalibrationRequest, pd.DataFrame]) -> Figure:
@@ -152,8 +155,7 @@ def _ways(frame: pd.DataFrame, names: Mapping[str, str]) -> Iterator[tuple[str, 
 
     names: run -> its name. Runs without sure answers are skipped.
     """
-    sure = frame[(frame["n"] > 0) & (frame["low"] >= SURE)]
-    for run, bins in sure.groupby("run", sort=False):
+    for run, bins in frame[(frame["n"] > 0) & (frame["low"] >= SURE)].groupby("run", sort=False):
         n = int(bins["n"].sum())
         mean, right = (float((bins[name] * bins["n"]).sum()) / n for name in CALIBRATED)
         ends = share_intervals(np.array(round(right * n)), np.array(n))
@@ -161,16 +163,6 @@ def _ways(frame: pd.DataFrame, names: Mapping[str, str]) -> Iterator[tuple[str, 
         if ends.low <= mean <= ends.high:
             way = "calibrated"
         yield way, f"{names[str(run)]} (mean probability {as_share(mean)}, {as_share(right)} right)"
-
-
-def _mostly_low(frame: pd.DataFrame, run: str) -> str:
-    """Return that most of a run's facts are in the lowest bin; empty if they aren't."""
-    bins = frame[frame["run"] == run].sort_values("low")
-    share = bins["n"].iloc[0] / bins["n"].sum()
-    if share <= MOST:
-        return ""
-    lowest = _bin(bins.iloc[0].to_dict())
-    return f", as {as_share(share)} of its first answers have a probability of {lowest}"
 
 
 def errors(shown: Shown[CalibrationRequest, pd.DataFrame]) -> dict[str, float]:

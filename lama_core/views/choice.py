@@ -9,7 +9,7 @@ from lama_core.errors import UserError
 from lama_core.metrics.verdicts import with_verdicts
 from lama_core.models.devices import settings_text
 from lama_core.requests import Request, argument, option
-from lama_core.rounding import counted
+from lama_core.rounding import counted, few
 from lama_core.runs.alignment import align, differing_candidates, small_runs
 from lama_core.runs.chosen_facts import only_facts
 from lama_core.runs.find import list_runs, load_run
@@ -106,7 +106,20 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
         chosen = [with_verdicts(run) for run in chosen]
     if aligned and not request.own:
         if not request.runs:
-            runs = _without_partial_runs(request, chosen)
+            # A run of `probe --limit 20` has fewer facts than the bundled run of the same model,
+            # data and prompts; alignment would score every model on these 20 facts only.
+            n = {run.info.id: run.info.n + run.info.n_excluded for run in chosen}
+            most: dict[Hashable, int] = {}
+            for info in (run.info for run in chosen):
+                most[_setting(info)] = max(n[info.id], most.get(_setting(info), 0))
+            partial = [run.info.id for run in chosen if n[run.info.id] < most[_setting(run.info)]]
+            if partial:
+                request.on_note(
+                    f"Not shown: {counted(len(partial), 'run')} on fewer facts than another run of "
+                    f"the same model, data and prompts: {few(partial)}. Name runs, or pass "
+                    "--unaligned, to see them."
+                )
+            runs = [run for run in chosen if run.info.id not in partial]
             infos = [run.info for run in runs]
             if said := described_small(infos, {info.id: info.id for info in infos}):
                 request.on_note(
@@ -121,36 +134,19 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
     return chosen
 
 
-def _without_partial_runs(request: RunsRequest, runs: Sequence[Run]) -> list[Run]:
-    """Return the runs without those of part of the facts, which would restrict all others.
-
-    A run of `probe --limit 20` has fewer facts than the bundled run of the same model, data and
-    prompts; alignment would score every model on these 20 facts only.
-    """
-    most: dict[Hashable, int] = {}
-    for info in (run.info for run in runs):
-        most[_setting(info)] = max(info.n + info.n_excluded, most.get(_setting(info), 0))
-    partial = [
-        run.info.id for run in runs if run.info.n + run.info.n_excluded < most[_setting(run.info)]
-    ]
-    if partial:
-        few = ", ".join(partial[:3]) + f" and {len(partial) - 3} more" * (len(partial) > 3)
-        request.on_note(
-            f"Not shown: {counted(len(partial), 'run')} on fewer facts than another run of the "
-            f"same model, data and prompts: {few}. Name runs, or pass --unaligned, to see them."
-        )
-    return [run for run in runs if run.info.id not in partial]
-
-
 def described_small(infos: Sequence[RunInfo], names: Mapping[str, str]) -> str:
     """Return the runs of `small_runs` with their facts: `A (2 of 9,365 facts)`; "" without any.
 
     names: run id -> its name for readers.
     """
     most = small_runs(infos)
-    small = [info for info in infos if info.id in most]
-    each = [f"{names[one.id]} ({one.n:,} of {most[one.id]:,} {one.counts})" for one in small[:3]]
-    return ", ".join(each) + f" and {len(small) - 3} more" * (len(small) > 3)
+    return few(
+        [
+            f"{names[one.id]} ({one.n:,} of {most[one.id]:,} {one.counts})"
+            for one in infos
+            if one.id in most
+        ]
+    )
 
 
 def _setting(info: RunInfo) -> Hashable:

@@ -17,7 +17,7 @@ from lama_core.metrics.comparison import (
 )
 from lama_core.metrics.fact_answers import join_answers
 from lama_core.metrics.headlines import is_level
-from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES, Interval
+from lama_core.metrics.intervals import METHOD_OF_DIFFERENCES
 from lama_core.metrics.slices import PAIR_SEEN, Slicing, slice_differences, slicings
 from lama_core.metrics.training_texts import NOT_LOOKED_FOR
 from lama_core.rounding import fixed, percent
@@ -108,8 +108,7 @@ class CompareView(View[CompareRequest, Compared]):
             joined = join_answers([a, b], ranking=ranking)
             table = slice_differences(joined, k=k, relations=request.relations)
             return Compared(a, b, None, table, slicings(joined))
-        relations = request.relations or None
-        found = metrics.compare(a, b, ranking=ranking, k=k, relations=relations)
+        found = metrics.compare(a, b, ranking=ranking, k=k, relations=request.relations or None)
         table = pd.DataFrame([_difference(line) for line in found.relations])
         return Compared(a, b, found, table, {})
 
@@ -153,9 +152,21 @@ class CompareView(View[CompareRequest, Compared]):
         )
         if compared.found is not None:
             yield _tests(compared.found)
-            yield _agreement(compared.found)
+            agreed, units = compared.found.agreement, compared.units
+            share = percent(agreed.same_first)
+            same = f"A and B give the same first answer on {share}% of the {units}"
+            if agreed.n_unknown:
+                same = (
+                    "Whether A and B give the same first answer isn't known for "
+                    f"{agreed.n_unknown:,} of {compared.n:,} {units}"
+                )
+            kappa = fixed(agreed.kappa, 2) if agreed.kappa == agreed.kappa else "undefined"
+            yield (
+                f"\n{same}; Cohen's kappa of being right: {kappa}; excluded: "
+                f"{compared.found.n_unpaired:,} rows that only one run counts"
+            )
             if flips := _flips(compared.found, MOST_LISTED):
-                n_flips = compared.found.mcnemar.only_a + compared.found.mcnemar.only_b
+                n_flips = compared.found.over_facts.only_a + compared.found.over_facts.only_b
                 names = ("right", "relation", "query", "object", "a", "b")
                 yield table_of(
                     ("right", "relation", "query", "gold answer", "answer of A", "answer of B"),
@@ -168,19 +179,21 @@ class CompareView(View[CompareRequest, Compared]):
 
     def notes(self, shown: Shown[CompareRequest, Compared]) -> Iterator[str]:
         """Yield what differs between the runs besides their answers."""
-        if shown.found.found is not None and shown.found.found.undefined:
+        names = (
+            [shown.labels[name] for name in shown.found.found.undefined]
+            if shown.found.found
+            else []
+        )
+        if names:
+            few = len(names) <= MOST_RELATIONS
             yield (
-                f"P@{shown.request.k} isn't defined for both runs in {self._listed(shown)}, which "
-                "aren't compared: the ranks of some right answers aren't known."
+                f"P@{shown.request.k} isn't defined for both runs in "
+                f"{', '.join(names) if few else f'{len(names):,} relations'}, which aren't "
+                "compared: the ranks of some right answers aren't known."
             )
         note = what_differs(shown.found.a.info, shown.found.b.info)
         if note and not shown.request.slices:
             yield note
-
-    def _listed(self, shown: Shown[CompareRequest, Compared]) -> str:
-        """Return the relations that aren't compared: up to three, or their number."""
-        names = [shown.labels[name] for name in shown.found.whole.undefined]
-        return ", ".join(names) if len(names) <= MOST_RELATIONS else f"{len(names):,} relations"
 
     def json(self, shown: Shown[CompareRequest, Compared]) -> dict[str, Any]:
         """Return the differences with their tests, and all facts that only one run gets right."""
@@ -189,14 +202,14 @@ class CompareView(View[CompareRequest, Compared]):
         if compared.found is None:
             return {**ids, "k": request.k, "slices": shown.frame.to_dict("records")}
         found = compared.found
-        p_value = {"p": found.mcnemar.p}
+        whole, p_value = found.over_facts, {"p": found.mcnemar}
         return {
             **ids,
             "ranking": request.ranking,
             "k": request.k,
             "over_facts": {
                 "unit": found.unit,
-                **_difference(found.over_facts),
+                **_difference(whole),
                 "test": "McNemar, exact",
                 **p_value,
             },
@@ -207,7 +220,7 @@ class CompareView(View[CompareRequest, Compared]):
                 "test": "Student's t",
             },
             "relations": [_difference(line) for line in found.relations],
-            "mcnemar": {"only_a": found.mcnemar.only_a, "only_b": found.mcnemar.only_b, **p_value},
+            "mcnemar": {"only_a": whole.only_a, "only_b": whole.only_b, **p_value},
             "agreement": asdict(found.agreement),
             "n_unpaired": found.n_unpaired,
             "flips": _flips(found),
@@ -343,10 +356,9 @@ def _tests(found: Comparison) -> Table:
     unit, total, mean = found.units, found.over_facts, found.over_relations
     of_facts = (total.only_a, total.only_b, total.n - total.only_a - total.only_b)
     of_relations = (mean.ahead_a, mean.ahead_b, mean.equal)
-    nan = float("nan")
     rows = (
-        ("relations", mean, mean.interval, of_relations, "", nan),
-        (unit, total, total.interval, of_facts, "McNemar, exact", found.mcnemar.p),
+        ("relations", mean, mean.interval, of_relations, "", float("nan")),
+        (unit, total, total.interval, of_facts, "McNemar, exact", found.mcnemar),
         (
             "relations, as a sample",
             mean,
@@ -365,7 +377,9 @@ def _tests(found: Comparison) -> Table:
                 percent(means.a),
                 percent(means.b),
                 percent(means.difference, signed=True),
-                _signed(ends),
+                ""
+                if ends.low != ends.low
+                else f"{percent(ends.low, signed=True)} to {percent(ends.high, signed=True)}",
                 *counts,
                 test,
                 "" if p != p else f"{p:.3g}",
@@ -375,25 +389,6 @@ def _tests(found: Comparison) -> Table:
         title=f"\nAll relations together: averaged over relations, and over {unit}; intervals: "
         f"{METHOD_OF_DIFFERENCES}; of means over relations, with an effective number of {unit}; of "
         "relations as a sample, Student's",
-    )
-
-
-def _agreement(found: Comparison) -> str:
-    """Return how far the runs agree, in a sentence."""
-    agreed, kappa = found.agreement, "undefined"
-    same = (
-        f"A and B give the same first answer on {percent(agreed.same_first)}% of the {found.units}"
-    )
-    if agreed.n_unknown:
-        same = (
-            "Whether A and B give the same first answer isn't known for "
-            f"{agreed.n_unknown:,} of {found.over_facts.n:,} {found.units}"
-        )
-    if agreed.kappa == agreed.kappa:
-        kappa = fixed(agreed.kappa, 2)
-    return (
-        f"\n{same}; Cohen's kappa of being right: {kappa}; excluded: {found.n_unpaired:,} rows "
-        "that only one run counts"
     )
 
 
@@ -408,12 +403,6 @@ def _flips(compared: Comparison, most: int | None = None) -> list[dict[str, Any]
         ranks = found[name].astype(int)
         columns[name] = ranks.astype(object).where(ranks < UNRANKED, None).tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _signed(interval: Interval) -> str:
-    """Return `-1.2 to +3.4`; empty without an interval."""
-    ends = (interval.low, interval.high)
-    return "" if ends[0] != ends[0] else " to ".join(percent(end, signed=True) for end in ends)
 
 
 def _difference(line: Difference) -> dict[str, Any]:

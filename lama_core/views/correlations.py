@@ -192,8 +192,7 @@ class CorrelationsView(View[CorrelationsRequest, pd.DataFrame]):
     ) -> Facts:
         """Return the facts of a matrix, the same for all cells."""
         sources = () if line["source"] == ALL_SOURCES else (line["source"],)
-        fields = {"relations": tuple(shown.request.relations), "sources": sources}
-        return Facts(line["run"], fields)
+        return Facts(line["run"], {"relations": tuple(shown.request.relations), "sources": sources})
 
 
 def source_of(info: RunInfo, request: CorrelationsRequest) -> str:

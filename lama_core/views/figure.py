@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from lama_core.rounding import counted, percent
+from lama_core.rounding import percent
 from lama_core.runs.info import RunInfo
 
 if TYPE_CHECKING:
@@ -163,10 +163,6 @@ class Figure:
         highest = 10 ** (len(str(int(self.frame[self.size].max()))) - 1)
         return tuple(dict.fromkeys((max(1, highest // 10), highest)))
 
-    def size_label(self, n: int) -> str:
-        """Return the legend's text for a size, such as `100 facts`."""
-        return counted(n, self.size_unit)
-
 
 def relation_label(name: str, label: str) -> str:
     """Return a relation's label for readers, beginning with its name: `P19 place of birth`."""
@@ -176,9 +172,8 @@ def relation_label(name: str, label: str) -> str:
 
 def right_title(k: int) -> str:
     """Return P@k as the title of an axis, in words that fit on a phone."""
-    if k == 1:
-        return "right first answers, % (P@1)"
-    return f"right answer in the first {k}, % (P@{k})"
+    where = "right first answers" if k == 1 else f"right answer in the first {k}"
+    return f"{where}, % (P@{k})"
 
 
 def labels_of(infos: tuple[RunInfo, ...]) -> dict[str, str]:
@@ -203,9 +198,8 @@ def scored_labels(infos: tuple[RunInfo, ...], chosen: Sequence[str]) -> list[str
 
 def said_interval(low: float, high: float, *, signed: bool = False) -> str:
     """Return an interval of shares as a line about a mark; empty if there is none."""
-    if low != low or high != high:
-        return ""
-    return f"95 % interval: {percent(low, signed=signed)} to {percent(high, signed=signed)}"
+    ends = f"{percent(low, signed=signed)} to {percent(high, signed=signed)}"
+    return f"95 % interval: {ends}" if low == low and high == high else ""
 
 
 def said(*lines: str) -> str:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -26,6 +26,8 @@ FONT_SIZE, FONT_SIZES = 9.0, (5.0, 24.0)  # points
 HEIGHT = 21.0  # cm that rows take; figures with more rows are divided into files
 DOTS = 300  # of PNG files, per inch
 POINTS = 72 / 2.54  # in a cm
+SIZE = r'width="([\d.]+)" height="([\d.]+)"'
+UNKNOWN = "\ue123"  # a letter that no font has
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,21 @@ def draw(
 
     pages = _pages(figure, inks, width=width, font_size=font_size, titled=titled)
     unit = "pt" if file_format == "svg" else ""  # the others take lengths for points
-    pictures = [_sized(vl_convert.vegalite_to_svg(json.dumps(page)), width, unit) for page in pages]
+    pictures = []
+    for page in pages:
+        picture = vl_convert.vegalite_to_svg(json.dumps(page))
+        (wide, high), *_ = re.findall(SIZE, picture)  # in whole pixels
+        ends = (("width", width * POINTS), ("height", width * POINTS * float(high) / float(wide)))
+        size = " ".join(f'{name}="{length:.2f}{unit}"' for name, length in ends)
+        pictures.append(re.sub(SIZE, size, picture, count=1))
     if file_format == "svg":  # a viewer brings its fonts
         return [picture.encode() for picture in pictures]
-    missing = {sign for picture in pictures for sign in _drawn(picture) if not _has_font(sign)}
+    texts = "".join(re.findall(r"<text[^>]*>(.*?)</text>", "".join(pictures), re.DOTALL))
+    missing = {
+        sign
+        for sign in unescape(re.sub("<[^>]*>", "", texts))
+        if sign.isprintable() and not sign.isspace() and _picture(sign) == _picture(UNKNOWN)
+    }
     if missing:
         scripts = sorted({unicodedata.name(sign, "unknown").split()[0].title() for sign in missing})
         on_note(
@@ -117,9 +130,10 @@ def draw(
             "has ? in their place. Install a font with them, such as Noto Sans, or save as SVG."
         )
     pictures = [picture.translate({ord(sign): "?" for sign in missing}) for picture in pictures]
-    if file_format == "pdf":
-        return [vl_convert.svg_to_pdf(picture) for picture in pictures]
-    return [vl_convert.svg_to_png(one, scale=DOTS / 72, ppi=DOTS) for one in pictures]
+    write = vl_convert.svg_to_pdf
+    if file_format == "png":
+        write = partial(vl_convert.svg_to_png, scale=DOTS / 72, ppi=DOTS)
+    return list(map(write, pictures))
 
 
 def n_files(figure: "Figure", inks: Mapping[str, str], **options: Any) -> int:
@@ -145,35 +159,13 @@ def _pages(
     return vega.pages(figure, inks, look, HEIGHT * POINTS)
 
 
-def _sized(picture: str, width: float, unit: str) -> str:
-    """Return an SVG of this width in cm; Vega's is in whole pixels."""
-    found = re.search(r'width="([\d.]+)" height="([\d.]+)"', picture)
-    if found is None:
-        raise ValueError("Vega's picture has no size")
-    high = width * POINTS * float(found[2]) / float(found[1])
-    size = f'width="{width * POINTS:.2f}{unit}" height="{high:.2f}{unit}"'
-    return picture.replace(found[0], size, 1)
-
-
-def _drawn(picture: str) -> set[str]:
-    """Return the letters of an SVG's texts."""
-    texts = re.findall(r"<text[^>]*>(.*?)</text>", picture, re.DOTALL)
-    return {sign for text in texts for sign in unescape(re.sub("<[^>]*>", "", text))}
-
-
-@cache
-def _has_font(sign: str) -> bool:
-    """Return whether an installed font has a letter: whether it is drawn like one that none has."""
-    return not sign.isprintable() or sign.isspace() or _picture(sign) != _picture("\ue123")
-
-
 @cache
 def _picture(sign: str) -> bytes:
+    """Return a letter as a PNG file, which is that of `UNKNOWN` if no installed font has it."""
     import vl_convert
 
     from lama_core.views import vega
 
     text = f'<text x="2" y="18" font-size="16" font-family="{vega.FONT}">&#{ord(sign)};</text>'
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">{text}</svg>'
-    made: bytes = vl_convert.svg_to_png(svg)
-    return made
+    return vl_convert.svg_to_png(svg)

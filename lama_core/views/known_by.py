@@ -86,14 +86,16 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
                 names = [[one for one, is_right in zip(ids, known, strict=True) if is_right == side]
                          for side in (True, False)]  # fmt: skip
                 lines.append((place, *map(" ".join, names), sum(known), here.sum(), inside.sum()))
-        table = pd.DataFrame(lines, columns=["by", "right", "wrong", "n_right", "n", "of"])
-        return _with_shares(table)
+        return _with_shares(
+            pd.DataFrame(lines, columns=["by", "right", "wrong", "n_right", "n", "of"])
+        )
 
     def frame(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> pd.DataFrame:
         """Return the table with the names of the models that know the facts."""
         names = model_names(shown.infos)  # the same on the page as in files
-        known = [_named(names, line) for line in shown.found.to_dict("records")]
-        return shown.found.assign(known_by=known)
+        return shown.found.assign(
+            known_by=[_named(names, line) for line in shown.found.to_dict("records")]
+        )
 
     def columns(self, shown: Shown[KnownByRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""

@@ -37,8 +37,7 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
 
     def compute(self, runs: Sequence[Run], request: MarginsRequest) -> pd.DataFrame:
         """Return `metrics.margin_histogram`; runs that rank words have no margins."""
-        relations = request.relations or None
-        found = margin_histogram(runs, ranking=request.ranking, relations=relations)
+        found = margin_histogram(runs, ranking=request.ranking, relations=request.relations or None)
         if len(found):
             return found
         if any(run.info.ranks_statements for run in runs):
@@ -57,10 +56,9 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
 
     def tables(self, shown: Shown[MarginsRequest, pd.DataFrame]) -> Iterator[Table | str]:
         """Yield the bins with facts."""
-        frame = shown.frame[shown.frame["n"] > 0].sort_values(["low", "run"], kind="stable")
         yield table_of_frame(
             [shown.columns[name] for name in ("margin", "first answer", "model", "n", "share")],
-            frame,
+            shown.frame[shown.frame["n"] > 0].sort_values(["low", "run"], kind="stable"),
             title="Margin: score of the right answer minus the best score of a wrong answer, in "
             "nats",
         )

@@ -57,8 +57,7 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
             if request.relations:
                 facts = facts[facts["relation"].isin(request.relations)]
             mentions = mentions_of(run.info.model)
-            codes, names = pd.factorize(facts[request.of].astype(str))
-            counts = np.asarray(mentions.count(list(names)))[codes]
+            counts = mentions.of(facts[request.of].astype(str))
             is_rate = mentions.source == PER_BILLION
             counts = counts / 1000 if is_rate else counts
             ranks = facts[f"rank_{request.ranking_of(run.info)}"].to_numpy()

@@ -134,9 +134,8 @@ class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
         self, shown: Shown[QuartilesRequest, pd.DataFrame], line: Line, column: str = ""
     ) -> Facts | None:
         """Return all facts of a run; no rows of n, if it counts facts with several queries."""
-        if column == "n" and shown.request.mean_ranks:
-            return None
-        return Facts(line["run"], {"relations": tuple(shown.request.relations)})
+        facts = Facts(line["run"], {"relations": tuple(shown.request.relations)})
+        return None if column == "n" and shown.request.mean_ranks else facts
 
     def _what(self, shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
         return "mean rank" if shown.request.mean_ranks else "rank"
@@ -147,9 +146,8 @@ class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
 
 def what_is_counted(shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:
     """Return the caption, with the number of facts if queries are averaged over them."""
-    if not shown.request.mean_ranks:
-        return shown.caption
-    return f"{shown.caption}; {numbers_of_facts(shown)} facts with a mean rank"
+    facts = f"; {numbers_of_facts(shown)} facts with a mean rank" * shown.request.mean_ranks
+    return shown.caption + facts
 
 
 def numbers_of_facts(shown: Shown[QuartilesRequest, pd.DataFrame]) -> str:

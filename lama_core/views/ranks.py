@@ -36,8 +36,9 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
 
     def compute(self, runs: Sequence[Run], request: RanksRequest) -> pd.DataFrame:
         """Return `metrics.rank_histogram`."""
-        relations = request.relations or None
-        return rank_histogram(runs, ranking=request.ranking, bins_per_decade=1, relations=relations)
+        return rank_histogram(
+            runs, ranking=request.ranking, bins_per_decade=1, relations=request.relations or None
+        )
 
     def columns(self, shown: Shown[RanksRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
@@ -74,12 +75,11 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
             }
             for ends in ((1, 1), (LATE + 1, math.inf))
         )
-        if not late:
-            return ""
-        return (
+        said = (
             f"Right answers at rank 1: {listed(shown.names, first)}; after rank {LATE}: "
             f"{listed(shown.names, late)}"
         )
+        return said * bool(late)
 
     def figure(self, shown: Shown[RanksRequest, pd.DataFrame]) -> Figure:
         """Return the histogram."""

@@ -93,11 +93,12 @@ class TypesView(View[TypesRequest, Types]):
             source = max(sources, key=lambda name: int((relations["source"] == name).sum()))
         else:
             source = choose(source, sources, "source")
-        chosen = []
-        for table in (means, relations):
-            part = table[table["source"] == source].reindex(columns=[*COLUMNS])
-            chosen.append(part.sort_values("type", key=_places, kind="stable"))
-        both = stacked(chosen)
+        both = stacked(
+            table[table["source"] == source]
+            .reindex(columns=[*COLUMNS])
+            .sort_values("type", key=_places, kind="stable")
+            for table in (means, relations)
+        )
         numbers = {run.info.id: number for number, run in enumerate(runs)}
         table = both.iloc[both["run"].map(numbers).argsort(kind="stable")].reset_index(drop=True)
         table["relation"] = table["relation"].astype(object).where(table["relation"].notna(), None)
@@ -155,7 +156,6 @@ class TypesView(View[TypesRequest, Types]):
         lines = [_said(line, shown) for line in frame.to_dict("records")]
         is_mean = frame["relation"].isna()
         source = frame["source"].iloc[0]
-        typed = tuple(frame["relation"].dropna().unique())
         return Figure(
             shape="columns",
             frame=frame.assign(said=lines, is_relation=~is_mean).assign(
@@ -173,7 +173,7 @@ class TypesView(View[TypesRequest, Types]):
                 ),
             ),
             title=f"P@{k} by type of relation, {source}",
-            caption=shown.asking(relations=typed).caption,
+            caption=shown.asking(relations=tuple(frame["relation"].dropna().unique())).caption,
         )
 
     def facts(self, shown: Shown[TypesRequest, Types], line: Line, column: str = "") -> Facts:
@@ -182,8 +182,7 @@ class TypesView(View[TypesRequest, Types]):
         if isinstance(line["relation"], str):
             return Facts(line["run"], {"relations": (line["relation"],)}, counting)
         fields = {"sources": (line["source"],), "types": (line["type"],)}
-        chosen = {"relations": tuple(shown.request.relations)}
-        return Facts(line["run"], chosen | fields, counting)
+        return Facts(line["run"], {"relations": tuple(shown.request.relations)} | fields, counting)
 
 
 def _places(types: "pd.Series[str]") -> "pd.Series[int]":

@@ -29,7 +29,6 @@ from lama_core.metrics.score_tables import (
     stacked,
     summarise,
 )
-from lama_core.published import lama_shares, published_scores
 from lama_core.requests import option
 from lama_core.rounding import counted, percent
 from lama_core.runs.info import Run
@@ -79,9 +78,6 @@ class ScoresRequest(TopRequest, command="results scores", python="scores"):
             ge=1,
         ),
     ] = None
-    published: Annotated[
-        bool, option("Add LAMA's Table 2, marked as published (by source or type).")
-    ] = False
 
 
 @dataclass(frozen=True)
@@ -197,11 +193,13 @@ def scores_of(
     runs: Sequence[Run], request: TopRequest, *, mrr_depth: int | None = None
 ) -> RunScores:
     """Return the scores of each run by relation, without origins."""
-    found = []
-    for run in runs:
-        ranking = request.ranking_of(run.info)
-        figures = relation_figures(run, ranking, mrr_depth=mrr_depth)
-        found.append((figures, relation_precision(run, request.k, ranking)))
+    found = [
+        (
+            relation_figures(run, request.ranking_of(run.info), mrr_depth=mrr_depth),
+            relation_precision(run, request.k, request.ranking_of(run.info)),
+        )
+        for run in runs
+    ]
     names = request.relations or None
     undefined = [metrics_undefined(scored_rows(run, run.info.ranking, names)) for run in runs]
     return RunScores(tuple(found), tuple(request.relations), tuple(undefined))
@@ -219,8 +217,7 @@ class ScoresView(View[ScoresRequest, RunScores]):
         """Return the scores of each run by relation."""
         origins, outside = [], {}
         for run in runs:
-            ranking = request.ranking_of(run.info)
-            how: dict[str, Any] = {"ranking": ranking, "k": request.k}
+            how: dict[str, Any] = {"ranking": request.ranking_of(run.info), "k": request.k}
             how["relations"] = request.relations
             origins.append(trained_on(run, **how))
             for model in {one.info.model for one in runs} - {run.info.model}:
@@ -239,8 +236,7 @@ class ScoresView(View[ScoresRequest, RunScores]):
 
     def metrics(self, shown: Shown[ScoresRequest, RunScores]) -> list[Metric]:
         """Return the metrics of the table: of ranks, and of texts if answers are generated."""
-        known = (METRICS | TEXT_METRICS).items()
-        return [metric for name, metric in known if name in shown.frame]
+        return [metric for name, metric in (METRICS | TEXT_METRICS).items() if name in shown.frame]
 
     def columns(self, shown: Shown[ScoresRequest, RunScores]) -> tuple[Column, ...]:
         """Return the columns of all groupings."""
@@ -260,11 +256,22 @@ class ScoresView(View[ScoresRequest, RunScores]):
             interval(help_text=f"95 % interval of P@{request.k}: {method}.", of_run=True),
             count("n_answers", "answers"),
             share("chance", help_text=f"P@{request.k} of a random order of the answers."),
-            *map(_metric_column, self.metrics(shown)),
+            *(
+                Column(
+                    metric.meaning,
+                    metric.label,
+                    metric.shown,
+                    name=metric.name,
+                    kind="share" if metric.is_share else "number",
+                    digits=3 if metric.name == "mrr" else 1,
+                    of_run=metric.name != "freq",  # the same for all runs of the same facts
+                )
+                for metric in self.metrics(shown)
+            ),
         )
 
     def tables(self, shown: Shown[ScoresRequest, RunScores]) -> Iterator[Table | str]:
-        """Yield the score table; by relation, also the means by source; published scores."""
+        """Yield the score table; by relation, also the means by source."""
         request, frame = shown.request, shown.frame
         metrics = [one.name for one in self.metrics(shown) if frame[one.name].notna().any()]
         metrics = [name for name in metrics if name != "p_at_1"]  # P@k takes its place
@@ -282,23 +289,11 @@ class ScoresView(View[ScoresRequest, RunScores]):
         )
         if by_relation and not request.relations and request.k == 1:
             yield from map(_mean, shown.found.by("source", request.conceptnet).to_dict("records"))
-        if request.published:
-            yield self.published(shown)
 
     def notes(self, shown: Shown[ScoresRequest, RunScores]) -> Iterator[str]:
-        """Yield which metrics of a run aren't defined, and its facts from training sources.
-
-        With published scores, also partial data.
-        """
+        """Yield which metrics of a run aren't defined, and its facts from training sources."""
         yield from undefined_metrics(shown)
         yield from origins_notes(shown)
-        if shown.request.published:
-            for info in shown.infos:
-                if info.prompts == "manual":
-                    counts = [(one.source, one.n + one.n_excluded) for one in info.relations]
-                    for share_of_source in lama_shares(info.dataset, counts):
-                        if share_of_source.lacks:
-                            yield f"{info.id}: partial LAMA, {share_of_source}"
 
     def chance_columns(self, shown: Shown[ScoresRequest, RunScores]) -> list[str]:
         """Return the names of the columns of the chance level; [] if no run shows one."""
@@ -313,8 +308,7 @@ class ScoresView(View[ScoresRequest, RunScores]):
         scores = [metric.name for metric in self.metrics(shown) if metric.in_json]
         at_k = ["p_at_k", "low", "high"] if shown.request.k > 1 else []
         head = ["run", "model", "dataset", group, "type", *over, "n", "n_excluded"]
-        columns = [*head, *scores, *at_k, *self.chance_columns(shown)]
-        lines = shown.frame[columns].to_dict("records")
+        lines = shown.frame[[*head, *scores, *at_k, *self.chance_columns(shown)]].to_dict("records")
         for line in lines:
             if not math.isnan(line.get("n_answers", math.nan)):
                 line["n_answers"] = int(line["n_answers"])
@@ -323,21 +317,6 @@ class ScoresView(View[ScoresRequest, RunScores]):
     def figure(self, shown: Shown[ScoresRequest, RunScores]) -> Figure:
         """Return P@k of all relations, of each source, and of each relation if there are few."""
         return bars(shown)
-
-    def published(self, shown: Shown[ScoresRequest, RunScores]) -> Table:
-        """Return Table 2 of Petroni et al. 2019; only its totals if the request is by source."""
-        table = published_scores()
-        if shown.request.by == "source":
-            table = table[table["type"].isna() & table["relation"].isna()]
-        return table_of_frame(
-            (
-                *(text(name) for name in ("source", "relation", "type", "model")),
-                count("n"),
-                share("p_at_1", "P@1"),
-            ),
-            table.astype({"type": object, "relation": object}).where(table.notna(), None),
-            title="\nPublished: Petroni et al. 2019, Table 2; P@1 in percent",
-        )
 
     def facts(self, shown: Shown[ScoresRequest, RunScores], line: Line, column: str = "") -> Facts:
         """Return the facts of a group: those that count, or the excluded ones."""
@@ -434,17 +413,33 @@ def bars(
     if is_best_first:
         relations = best_first(relations, "relation", measure)
         sources = best_first(sources, "source", measure)
-    frame = _with_means(shown, relations, sources, opened)
+    parts: list[pd.DataFrame] = []
+
+    def add_mean(name: str, part: pd.DataFrame) -> None:
+        n = int(part["n_relations"].max())
+        n_all = int(part["of_relations"].max()) if "of_relations" in part else n
+        said_n = relations_counted(n, n_all) or counted(n, "relation")
+        parts.append(part.assign(row=f"{name}, {said_n}", relation=None))
+
+    names = list(dict.fromkeys(sources["source"]))
+    if len(names) > 1:
+        add_mean("all", shown.found.every.assign(source=None))
+    for name in names:
+        within = relations[relations["source"] == name]
+        if name not in opened or len(set(within["relation"])) > 1:
+            add_mean(name, sources[sources["source"] == name])
+        if name in opened:
+            parts.append(within.assign(row=within["relation"].map(shown.labels)))
+    frame = stacked(parts)
     unknown = {} if measure.is_p_at_k else dict.fromkeys(("low", "high", "chance"), math.nan)
     if not shown.guessable:
         unknown["chance"] = math.nan
     if not measure.metric.is_share or shown.request.k != 1:
         unknown["freq"] = math.nan
     frame = frame.assign(**unknown)
-    lines = [_said(line, measure, shown) for line in frame.to_dict("records")]
     return Figure(
         shape="bars",
-        frame=frame.assign(said=lines),
+        frame=frame.assign(said=[_said(line, measure, shown) for line in frame.to_dict("records")]),
         by=Axis(column="row", title="source or kind of fact"),
         value=Axis(
             column=measure.column,
@@ -467,33 +462,6 @@ def bars(
     )
 
 
-def _with_means(
-    shown: Shown[ScoresRequest, RunScores],
-    relations: pd.DataFrame,
-    sources: pd.DataFrame,
-    opened: Sequence[str],
-) -> pd.DataFrame:
-    """Return the rows of the chart; the column `row` has their names."""
-    parts: list[pd.DataFrame] = []
-
-    def add_mean(name: str, part: pd.DataFrame) -> None:
-        n = int(part["n_relations"].max())
-        n_all = int(part["of_relations"].max()) if "of_relations" in part else n
-        said_n = relations_counted(n, n_all) or counted(n, "relation")
-        parts.append(part.assign(row=f"{name}, {said_n}", relation=None))
-
-    names = list(dict.fromkeys(sources["source"]))
-    if len(names) > 1:
-        add_mean("all", shown.found.every.assign(source=None))
-    for name in names:
-        within = relations[relations["source"] == name]
-        if name not in opened or len(set(within["relation"])) > 1:
-            add_mean(name, sources[sources["source"] == name])
-        if name in opened:
-            parts.append(within.assign(row=within["relation"].map(shown.labels)))
-    return stacked(parts)
-
-
 def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScores]) -> str:
     """Return lines about a mark: the row, the run and its score, the facts, and the baselines."""
     value = measure.metric.shown(line[measure.column])
@@ -508,19 +476,6 @@ def _said(line: Line, measure: ScoreMeasure, shown: Shown[ScoresRequest, RunScor
         f"chance (random order of the answers): {percent(chance)} %"
         if chance >= LEAST_CHANCE
         else "",
-    )
-
-
-def _metric_column(metric: Metric) -> Column:
-    """Return the column of a metric; Freq is the same for all runs of the same facts."""
-    return Column(
-        metric.meaning,
-        metric.label,
-        metric.shown,
-        name=metric.name,
-        kind="share" if metric.is_share else "number",
-        digits=3 if metric.name == "mrr" else 1,
-        of_run=metric.name != "freq",
     )
 
 

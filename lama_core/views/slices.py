@@ -172,9 +172,8 @@ class SlicesView(View[SlicesRequest, Slices]):
         """Yield the table of all slices."""
         chance = "chance" if shown.guessable else ""
         kinds = " ".join(KINDS)
-        names = f"by slice model n p_at_k interval {chance} macro_p_at_1 n_wrong {kinds}"
         yield table_of_frame(
-            shown.chosen(names),
+            shown.chosen(f"by slice model n p_at_k interval {chance} macro_p_at_1 n_wrong {kinds}"),
             shown.frame,
             title="Averages over facts, in percent. Columns right type, another valid, neither: "
             "shares of the wrong first answers",

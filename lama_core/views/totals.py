@@ -51,7 +51,21 @@ class TotalsView(View[TotalsRequest, Totals]):
 
     def compute(self, runs: Sequence[Run], request: TotalsRequest) -> Totals:
         """Return the totals of each run, and the difference of two runs."""
-        lines = [line for run in runs for line in _totals(run, request)]
+        lines: list[tuple[Any, ...]] = []
+        for run in runs:
+            ranking = request.ranking_of(run.info)
+            scores = score_table([run], ranking=ranking, k=request.k, relations=request.relations)
+            shares = scores.loc[scores["n"] > 0, ["n", "p_at_k"]]
+            n, hits = int(shares["n"].sum()), (shares["n"] * shares["p_at_k"]).sum(skipna=False)
+            n_right = np.rint(float(hits))
+            ends = share_intervals(np.array(n_right), np.array(n))
+            mean = mean_of_sample(shares["p_at_k"].to_numpy())
+            over_facts = (n_right / n if n else np.nan, float(ends.low), float(ends.high))
+            interval = mean.interval
+            lines += [
+                (run.info.id, OVER_RELATIONS, n, mean.mean, interval.low, interval.high),
+                (run.info.id, OVER_FACTS, n, *over_facts),
+            ]
         table = pd.DataFrame(lines, columns=["run", "mean", "n", "p_at_k", "low", "high"])
         two = len(runs) == 2 and table["p_at_k"].notna().all()
         return Totals(table, _differences(runs[0], runs[1], request) if two else {})
@@ -87,40 +101,28 @@ class TotalsView(View[TotalsRequest, Totals]):
     def figure(self, shown: Shown[TotalsRequest, Totals]) -> Figure:
         """Return two rows of bars."""
         by = Axis(column="mean", title="mean")
-        title = f"P@{shown.request.k} over facts and over relations"
-        return share_bars(shown, shown.frame, by, title=title)
+        return share_bars(
+            shown, shown.frame, by, title=f"P@{shown.request.k} over facts and over relations"
+        )
 
     def facts(self, shown: Shown[TotalsRequest, Totals], line: Line, column: str = "") -> Facts:
         """Return the facts that count."""
         return Facts(line["run"], {"relations": tuple(shown.request.relations)})
 
 
-def _totals(run: Run, request: TotalsRequest) -> Iterator[tuple[Any, ...]]:
-    """Yield a run's mean P@k over relations, and P@k over facts."""
-    ranking = request.ranking_of(run.info)
-    table = score_table([run], ranking=ranking, k=request.k, relations=request.relations)
-    shares = table.loc[table["n"] > 0, ["n", "p_at_k"]]
-    n, hits = int(shares["n"].sum()), (shares["n"] * shares["p_at_k"]).sum(skipna=False)
-    n_right = np.rint(float(hits))
-    ends = share_intervals(np.array(n_right), np.array(n))
-    over_facts = n_right / n if n else np.nan
-    mean = mean_of_sample(shares["p_at_k"].to_numpy())
-    yield run.info.id, OVER_RELATIONS, n, mean.mean, mean.interval.low, mean.interval.high
-    yield run.info.id, OVER_FACTS, n, over_facts, float(ends.low), float(ends.high)
-
-
 def _differences(a: Run, b: Run, request: TotalsRequest) -> dict[str, str]:
     """Return sentences on the first run minus the second, over facts and over relations."""
     first, second = a.info.model, b.info.model
-    ranking = request.ranking_of(a.info)
     # `compare` returns its second run minus its first.
-    found = compare(b, a, ranking=ranking, k=request.k, relations=request.relations or None)
+    found = compare(
+        b, a, ranking=request.ranking_of(a.info), k=request.k, relations=request.relations or None
+    )
     facts, relations = found.over_facts, found.over_relations
-    gain = gain_from_training(a, b, k=request.k, relations=request.relations)
+    gain, n_trained = gain_from_training(a, b, k=request.k, relations=request.relations)
     source = (
-        f" {percent(gain.share)} % of the gain ({gain.n_from_training:,} of {gain.n:,} facts) is "
+        f" {percent(n_trained / gain)} % of the gain ({n_trained:,} of {gain:,} facts) is "
         f"on facts from sources that {first} was trained on."
-        if gain.n > 0 and training_sources(first)
+        if gain > 0 and training_sources(first)
         else ""
     )
     return {

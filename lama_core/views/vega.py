@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lama_core.rounding import counted
 from lama_core.views.figure import MOST_BARS, Axis, Baseline, Figure
 
 Spec = dict[str, Any]  # Vega-Lite's JSON
@@ -41,8 +42,11 @@ MOST_WHISKERS = 4  # lines with whiskers; those of more would overlap
 MOST_NAMES = 0.4  # of the width, for the names of rows
 TILTED = -40  # degrees, of names that have no room
 UPRIGHT = ("lines", "columns")
-QUIET = {"type": "point", "aria": False}  # of layers without marks
-CHANNELS = ("fill", "stroke", "shape", "size", "strokeDash")  # of the legend
+STROKE: Any = {"shape": "stroke", "size": 200, "stroke": GREY}  # of lines in the legend
+EMPTY: Spec = {"data": {"values": []}, "mark": {"type": "point", "aria": False}}  # without marks
+# The channels of the legend, with the values of a symbol that has no others.
+KEY: Spec = {"fill": "transparent", "stroke": "transparent", "shape": "square", "size": 90.0,
+             "strokeDash": [1, 0]}  # fmt: skip
 # The widths of letters in thousandths of their size; those of capitals and others are 700.
 NARROW = {278: " ,./:;!|[]\\fIt", 222: "ijl'", 333: "-()r", 500: "ckJsvxyz", 556: "abdeghnopqu_?$L"}
 ADVANCE = {sign: width for width, signs in NARROW.items() for sign in signs}
@@ -91,18 +95,6 @@ class Look:
         return DARK if self.dark else WHITE
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Key:
-    """An entry of the legend: a symbol of Vega with its colours; `stroke` is a line."""
-
-    name: str
-    shape: str = "square"
-    fill: str = "transparent"
-    stroke: str = "transparent"
-    size: float = 90.0
-    dash: tuple[int, ...] = ()
-
-
 def specification(figure: Figure, inks: Mapping[str, str], look: Look = Look()) -> Spec:
     """Return a figure as a Vega-Lite specification.
 
@@ -135,7 +127,7 @@ class _Drawing:
             behind are the edges of bars.
         colours: Name of a series -> its colour, in the order of the legend.
         layers: The marks, from back to front.
-        keys: The legend.
+        keys: The entries of the legend: `name`, and values of `KEY`.
         along: The axis of the places; across: that of the values.
         left: The room of the vertical axis, at least.
     """
@@ -169,7 +161,7 @@ class _Drawing:
             }
         ).astype(dict.fromkeys(("said", "name", "ink"), object))  # faster than Arrow's texts
         self.layers: list[Spec] = []
-        self.keys: list[_Key] = []
+        self.keys: list[Spec] = []
         self.along: Spec = {}
         self.across: Spec = {}
         self.params: list[Spec] = []
@@ -194,7 +186,7 @@ class _Drawing:
         if look.clicks:
             first = next((one for one in self.layers if "tooltip" in one["encoding"]), None)
             if first is None:  # without marks
-                first = {"data": {"values": []}, "mark": QUIET, "encoding": {}}
+                first = EMPTY | {"encoding": {}}
                 shown.append(first)
             first["params"] = [
                 {"name": CLICKED, "select": {"type": "point", "fields": ["mark"], "on": CLICK}},
@@ -220,7 +212,7 @@ class _Drawing:
             "params": self.params,
             **texts,
             "layer": shown,
-            "resolve": {"scale": dict.fromkeys(CHANNELS, "independent")},
+            "resolve": {"scale": dict.fromkeys(KEY, "independent")},
             "config": _config(look),
             "usermeta": {"caption": figure.caption},
         }
@@ -249,8 +241,7 @@ class _Drawing:
         for name, power in (("size", 2), ("strokeWidth", 1)):  # given for letters of 12
             if name in style:
                 style[name] *= (self.look.size / 12) ** power
-        ends = [rows[column].to_numpy(dtype=float) for column in place.values()]
-        known: Any = np.isfinite(ends).all(axis=0)
+        known: Any = np.isfinite(rows[list(place.values())].to_numpy(dtype=float)).all(axis=1)
         if kind == "line" and known.any():  # it breaks where a value is unknown
             known[:] = True
         if self.look.rows is not None:
@@ -292,8 +283,16 @@ class _Drawing:
         for layer in self.layers[before:]:
             edge = {channel: self.look.edge, "strokeWidth": self.look.size / 3, "aria": False}
             quiet = {name: one for name, one in layer["encoding"].items() if name != "description"}
-            back = {**layer, "mark": layer["mark"] | edge, "encoding": quiet}
-            self.layers.insert(before, back)
+            self.layers.insert(before, {**layer, "mark": layer["mark"] | edge, "encoding": quiet})
+
+    def param(self, name: str, value: Any) -> None:
+        """Add a parameter; value: its value, or an expression."""
+        of = value if isinstance(value, dict) else {"value": value}
+        self.params.append({"name": name, **of})
+
+    def key(self, name: str, **style: Any) -> None:
+        """Add an entry to the legend; style: values of `KEY`."""
+        self.keys.append({"name": name, **style})
 
     def baselines(self, place: Callable[[str], Spec]) -> None:
         """Add the marks of baselines to rows or columns, and their keys."""
@@ -304,9 +303,7 @@ class _Drawing:
                 if self.figure.shape in UPRIGHT and shape == TICK:
                     shape = "M-1,0L1,0"
                 self.lined("point", rows, place("line"), shape=shape, size=size)
-                self.keys.append(
-                    _Key(name=baseline.name, shape=shape, stroke=self.look.ink, size=size)
-                )
+                self.key(baseline.name, shape=shape, stroke=self.look.ink, size=size)
 
     def _baseline(self, baseline: Baseline) -> pd.DataFrame:
         """Return the marks of a baseline; the column `line` has their values."""
@@ -372,8 +369,7 @@ class _Drawing:
 
     def _labels(self, axis: Spec, name: str, places: Sequence[float], labels: Any) -> None:
         """Give an axis labels at some places; they are a parameter, so that any text is a text."""
-        self.params.append({"name": name, "value": labels} if isinstance(labels, list)
-                           else {"name": name, **labels})  # fmt: skip
+        self.param(name, labels)
         at = f"indexof({json.dumps(list(places))}, datum.value)"
         axis |= {"values": list(places), "labelExpr": f"{name}[{at}]", "tickCount": 10_000}
 
@@ -417,15 +413,10 @@ class _Drawing:
         ends = {"domain": [rows.stop - 0.5, rows.start - 0.5], "nice": False, "zero": False}
         self.along = {"type": "quantitative", "scale": ends, "axis": axis}
 
-    @property
-    def place_names(self) -> list[str]:
-        """The names of the places, for readers."""
-        return [str(self.figure.by.ticks.get(place, place)) for place in self.places]
-
     def _words(self, title: str) -> Spec:
         """Return the horizontal axis of the places, whose names are tilted without room."""
         size, by_width, by = self.look.size, self.by_width, self.figure.by
-        labels = self.place_names
+        labels = [str(by.ticks.get(place, place)) for place in self.places]
         side, end, start = ("top", "left", "bottom") if by.on_top else ("bottom", "right", "top")
 
         def room(width: float) -> float:
@@ -461,7 +452,7 @@ class _Drawing:
         axis["labelAlign"] = by_width(lambda width: "center" if fits(width) else end)
         axis["labelBaseline"] = by_width(lambda width: start if fits(width) else "middle")
         axis["labelPadding"] = by_width(above)
-        self._labels(axis, "words", range(len(labels)), _valued(by_width(shown)))
+        self._labels(axis, "words", range(len(labels)), by_width(shown))
         ends = {"domain": [-0.5, max(1, len(labels)) - 0.5], "nice": False, "zero": False}
         return {"type": "quantitative", "scale": ends, "axis": axis}
 
@@ -494,10 +485,9 @@ class _Drawing:
         place = {"x": "value", "y": "at"}
         whiskers = {"x": "low", "x2": "high", "y": "at"}
         if bars:
-            shape = {"x": "value", "x2": "zero", "y": "ahead", "y2": "behind"}
-            self.mark("rect", own, shape, by_fill="ink")
+            box = {"x": "value", "x2": "zero", "y": "ahead", "y2": "behind"}
+            self.mark("rect", own, box, by_fill="ink")
             self.lined("rule", own, whiskers)
-            self.keys += [_Key(name=name, fill=self.colours[name]) for name in ours]
         else:
             hollow = own["mark"] < 0
             if figure.hollow:
@@ -508,20 +498,20 @@ class _Drawing:
             for rows, area in ((own[hollow], 180), (own[~hollow], 64)):  # a point in an equal ring
                 style = {"by_fill": "face", "by_stroke": "ink", "strokeWidth": 2}
                 self.mark("point", rows, place, size=area, **style)
-            self.keys += [
-                _Key(name=name, shape="circle", fill=self.colours[name], size=70) for name in ours
-            ]
+        symbol: Spec = {} if bars else {"shape": "circle", "size": 70}
+        for name in ours:
+            self.key(name, fill=self.colours[name], **symbol)
         if figure.text:
             end = table["high"].fillna(table["value"])
             texted = table.assign(end=end, text=figure.frame[figure.text].astype(str))
             style = {"align": "left", "dx": 0.4 * size, "color": look.ink, "fontSize": 0.95 * size}
             self.mark("text", texted, {"x": "end", "y": "at"}, by_text="text", **style)
         if figure.hollow_name and figure.frame[figure.hollow].any():
-            self.keys.append(_Key(name=figure.hollow_name, shape="circle", stroke=GREY, size=70))
-        for name, symbol in zip(published, cycle(SYMBOLS), strict=False):
-            inked: Spec = {"fill": look.edge, "stroke": look.ink, "shape": symbol, "size": 60.0}
+            self.key(figure.hollow_name, shape="circle", stroke=GREY, size=70)
+        for name, shape in zip(published, cycle(SYMBOLS), strict=False):
+            inked: Spec = {"fill": look.edge, "stroke": look.ink, "shape": shape, "size": 60.0}
             self.mark("point", table[table["name"] == name], place, strokeWidth=1.6, **inked)
-            self.keys.append(_Key(name=name, **inked))
+            self.key(name, **inked)
         self.baselines(lambda column: {"x": column, "y": "at"})
 
     def _upright(self, *more: "pd.Series[float]") -> None:
@@ -533,7 +523,8 @@ class _Drawing:
         self.across = self._values(figure.value, *values)
         self.left = (2.8 + 1.2 * len(self.across["axis"]["title"])) * look.size
         if self.places:
-            self.along, labels = self._words(figure.by.title), self.place_names
+            self.along = self._words(figure.by.title)
+            labels = [str(figure.by.ticks.get(place, place)) for place in self.places]
             step = ((look.width or math.inf) - self.left - 2 * look.size) / max(1, len(labels))
             tilted = [
                 0.77 * _wide(one, look.size) + look.size - at * step
@@ -552,13 +543,10 @@ class _Drawing:
         self._upright()
         place = {"x": "at", "y": "value"}
         if figure.diagonal:
-            ends_of = pd.DataFrame(
-                {"at": [0.0, self.scale], "value": [0.0, self.scale], "name": ""}
-            )
-            self.mark("line", ends_of, place, color=GREY, strokeWidth=1, strokeDash=[5, 4])
-            self.keys.append(
-                _Key(name=figure.diagonal, shape="stroke", size=200, stroke=GREY, dash=(5, 4))
-            )
+            ends = [0.0, self.scale]
+            line = pd.DataFrame({"at": ends, "value": ends, "name": ""})
+            self.mark("line", line, place, color=GREY, strokeWidth=1, strokeDash=[5, 4])
+            self.key(figure.diagonal, **STROKE, strokeDash=[5, 4])
         faint = [name for name, ink in self.colours.items() if ink == GREY]
         bright = [name for name in self.colours if name not in faint]
         if faint:
@@ -566,8 +554,7 @@ class _Drawing:
             self.mark("line", rows, place, color=GREY, strokeWidth=1, opacity=0.35)
             if look.clicks:
                 self.mark("point", rows, place, fill=GREY, size=9, opacity=0.35)
-            name = f"{len(faint)} others" if bright else ", ".join(faint)
-            self.keys.append(_Key(name=name, shape="stroke", size=200, stroke=GREY))
+            self.key(f"{len(faint)} others" if bright else ", ".join(faint), **STROKE)
         table = table[table["name"].isin(bright)]
         shapes = dict(zip(bright, cycle(SHAPES), strict=False))
         dense = len(table) > MOST_MARKS * len(bright) and not figure.size
@@ -576,12 +563,19 @@ class _Drawing:
             style = {"by_detail": "name", "by_fill": "ink", "opacity": 0.18}
             self.mark("area", known, {"x": "at", "y": "low", "y2": "high"}, **style)
         elif table.loc[table["high"].notna(), "name"].nunique() <= MOST_WHISKERS:
-            span = {"x": "at", "y": "low", "y2": "high"}
-            self.mark("rule", table, span, by_color="ink", strokeWidth=1)
+            self.mark(
+                "rule", table, {"x": "at", "y": "low", "y2": "high"}, by_color="ink", strokeWidth=1
+            )
         thick = table.assign(thick=np.where(table["name"].isin(figure.bold), 3.5, 2.0))
         self.mark("line", thick, place, by_stroke="ink", by_strokeWidth="thick")
-        sizes = figure.frame.loc[table.index, figure.size] if figure.size else None
-        areas = 49 * (look.size / 12) ** 2 if sizes is None else self._areas(sizes)
+        most = max(1.0, float(figure.frame[figure.size].max())) if figure.size else 1.0
+
+        def area_of(n: Any) -> Any:
+            """Return the areas of points for letters of 12, which grow with n."""
+            return (4 + 12 * np.sqrt(n / most)) ** 2
+
+        areas = area_of(figure.frame.loc[table.index, figure.size]) if figure.size else 49
+        areas = areas * (look.size / 12) ** 2
         seen = table.assign(shape=table["name"].map(shapes), area=areas)
         symbols = {"by_fill": "ink", "by_shape": "shape", "by_size": "area"}
         if dense:
@@ -591,32 +585,20 @@ class _Drawing:
                 self.mark("point", seen[~seen["at"].isin(at)], place, opacity=0.0, **symbols)
             seen = seen[seen["at"].isin(at)]
         self.mark("point", seen, place, **symbols)
-        self.keys += [
-            _Key(name=name, shape=shapes[name], fill=self.colours[name], stroke=self.colours[name])
-            for name in bright
-        ]
+        for name in bright:
+            ink = self.colours[name]
+            self.key(name, shape=shapes[name], fill=ink, stroke=ink)
         for baseline in figure.baselines:
             rows = self._baseline(baseline)
             rows = rows[rows["name"].isin(bright)]
             if len(rows):
-                same = rows.round({"line": 9}).groupby("at")["line"].nunique().max() == 1
-                if same:
+                if rows.round({"line": 9}).groupby("at")["line"].nunique().max() == 1:
                     rows = rows[rows["name"] == bright[0]].assign(ink=GREY)
                 style = {"by_stroke": "ink", "strokeWidth": 1.5, "strokeDash": [2, 3]}
                 self.mark("line", rows, {"x": "at", "y": "line"}, **style)
-                self.keys.append(
-                    _Key(name=baseline.name, shape="stroke", size=200, stroke=GREY, dash=(2, 3))
-                )
+                self.key(baseline.name, **STROKE, strokeDash=[2, 3])
         for n in figure.sizes:
-            area = float(self._areas(pd.Series([n])).iloc[0]) * (12 / look.size) ** 2
-            self.keys.append(
-                _Key(name=figure.size_label(n), shape="circle", stroke=GREY, size=area)
-            )
-
-    def _areas(self, n: "pd.Series[Any]") -> "pd.Series[Any]":
-        """Return the areas of points in square pixels, which grow with n."""
-        most = max(1.0, float(self.figure.frame[self.figure.size].max()))
-        return ((4 + 12 * np.sqrt(n / most)) * self.look.size / 12) ** 2
+            self.key(counted(n, figure.size_unit), shape="circle", stroke=GREY, size=area_of(n))
 
     def _columns(self) -> None:
         """Draw vertical bars at each place, side by side; dots lie on them."""
@@ -628,14 +610,13 @@ class _Drawing:
         table = self._series(self.table, 0.84 / max(1, len(names)), names).assign(zero=0.0)
         self.across["axis"]["domain"] = False
 
-        def having(column: str) -> "pd.Series[bool]":
-            if not column:
-                return pd.Series(data=False, index=table.index)
-            return figure.frame[column].astype(bool).set_axis(table.index)
-
-        dots, hollow = having(figure.dots), having(figure.hollow)
-        page = look.page or look.edge
-        table = table.assign(face=table["ink"].where(~hollow, page))
+        dots, hollow = (
+            figure.frame.get(column, pd.Series(data=False, index=figure.frame.index))
+            .astype(bool)
+            .set_axis(table.index)
+            for column in (figure.dots, figure.hollow)
+        )
+        table = table.assign(face=table["ink"].where(~hollow, look.page or look.edge))
         bars = {"x": "ahead", "x2": "behind", "y": "value", "y2": "zero"}
         faded = 0.5 if figure.dots else 1.0
         style = {"by_fill": "face", "by_stroke": "ink", "opacity": faded, "strokeWidth": 1}
@@ -651,9 +632,10 @@ class _Drawing:
                 texted["text"], room * (width - self.left), 0.95 * look.size))  # fmt: skip
             above = {"baseline": "bottom", "dy": -3, "color": look.ink, "fontSize": each}
             self.mark("text", texted, {"x": "at", "y": "end"}, by_text="text", **above)
-        self.keys += [_Key(name=name, fill=ink) for name, ink in self.colours.items()]
+        for name, ink in self.colours.items():
+            self.key(name, fill=ink)
         if figure.hollow_name and figure.frame[figure.hollow].any():
-            self.keys.append(_Key(name=figure.hollow_name, stroke=GREY))
+            self.key(figure.hollow_name, stroke=GREY)
         self.baselines(lambda column: {"x": "at", "y": column})
 
     def _boxes(self) -> None:
@@ -679,8 +661,7 @@ class _Drawing:
         style = {"stroke": look.ink, "strokeWidth": 1.3, "fillOpacity": 0.5}
         self.mark("rect", table, box, by_fill="ink", **style)
         for end in ("low", "high", "median"):
-            short = {"y": "ahead", "y2": "behind"}
-            self.mark("rule", table, {"x": end, **short}, **line)
+            self.mark("rule", table, {"x": end, "y": "ahead", "y2": "behind"}, **line)
         style = {"shape": DIAMOND, "stroke": look.ink, "strokeWidth": 1.3, "size": 90}
         self.mark("point", table, {"x": "value", "y": "at"}, by_fill="ink", **style)
 
@@ -703,8 +684,9 @@ class _Drawing:
         if figure.cell:
             table["ink"] = figure.frame[figure.cell].replace("", "transparent").to_numpy()
         table = table[table["value"].notna()]
-        cells = {"x": "left", "x2": "right", "y": "ahead", "y2": "behind"}
-        self.mark("rect", table, cells, by_fill="ink")
+        self.mark(
+            "rect", table, {"x": "left", "x2": "right", "y": "ahead", "y2": "behind"}, by_fill="ink"
+        )
         if figure.text:
             texts = figure.frame.loc[table.index, figure.text].astype(str)
             face = [look.ink if ink == "transparent" else _on(ink) for ink in table["ink"]]
@@ -720,12 +702,10 @@ class _Drawing:
             axis["axis"] |= {"domain": False, "ticks": False}
         ticks = figure.value.ticks or {low: f"{low:g}", high: f"{high:g}"}
         if not (figure.text and look.clicks):
-            self.keys += [
-                _Key(name=f"{label}{', ' + figure.value.title if not at else ''}", size=110,
-                     fill=between((LOW, page, HIGH), (place - low) / ((high - low) or 1)),
-                     stroke=GREY)
-                for at, (place, label) in enumerate(ticks.items())
-            ]  # fmt: skip
+            for at, (place, label) in enumerate(ticks.items()):
+                ink = between((LOW, page, HIGH), (place - low) / ((high - low) or 1))
+                name = label if at else f"{label}, {figure.value.title}"
+                self.key(name, size=110, fill=ink, stroke=GREY)
 
     # Texts
 
@@ -739,11 +719,11 @@ class _Drawing:
         if not (len(keys) > 1 if look.legend is None else look.legend and keys):
             return [], 0.0
 
-        areas = [key.size * (size / 12) ** 2 for key in keys]
-        symbol = max(map(math.sqrt, areas))
+        keys = [KEY | key | {"size": (KEY | key)["size"] * (size / 12) ** 2} for key in keys]
+        symbol = max(math.sqrt(key["size"]) for key in keys)
 
         def texts(width: float) -> list[list[str]]:
-            return [_lines_of(key.name, width - symbol - 3 * size, size) for key in keys]
+            return [_lines_of(key["name"], width - symbol - 3 * size, size) for key in keys]
 
         def columns(width: float) -> int:
             wide = [
@@ -760,7 +740,7 @@ class _Drawing:
             high = [max((size + 2) * n_lines, symbol) + 0.35 * size for n_lines in rows]
             return sum(high) + 0.6 * size
 
-        self.params.append({"name": "keys", **_valued(self.by_width(texts))})
+        self.param("keys", self.by_width(texts))
         scale = {"type": "ordinal", "domain": list(range(len(keys)))}
         legend = {
             "title": None, "orient": "none", "labelExpr": "keys[datum.value]", "labelLimit": 0,
@@ -769,24 +749,16 @@ class _Drawing:
             "columnPadding": size, "rowPadding": 0.3 * size, "padding": 0,
             "symbolStrokeWidth": 0.15 * size,
         }  # fmt: skip
-        ranges: dict[str, list[Any]] = {
-            "fill": [key.fill for key in keys],
-            "stroke": [key.stroke for key in keys],
-            "shape": [key.shape for key in keys],
-            "size": areas,
-            "strokeDash": [list(key.dash) or [1, 0] for key in keys],
-        }
         encoding = {
             channel: {
                 "field": "key",
                 "type": "ordinal" if channel == "size" else "nominal",
-                "scale": scale | {"range": values},
+                "scale": scale | {"range": [key[channel] for key in keys]},
                 "legend": legend,
             }
-            for channel, values in ranges.items()
+            for channel in KEY
         }
-        empty = {"data": {"values": []}, "mark": QUIET, "encoding": encoding}
-        return [empty], self.by_width(height)
+        return [EMPTY | {"encoding": encoding}], self.by_width(height)
 
     def _texts(self, above: Any) -> Spec:
         """Return the title and the caption, above the legend."""
@@ -794,6 +766,11 @@ class _Drawing:
         if not look.titled:
             return {}
         number, n = look.page_number
+        offset = (
+            above + 0.5 * size
+            if isinstance(above, float)
+            else {"expr": f"({above['expr']}) + {0.5 * size}"}
+        )
         title = figure.title + f" ({number} of {n})" * (n > 1)
         room = 3.5 * size if look.clicks else size  # for the chart's menu
         return {
@@ -808,7 +785,7 @@ class _Drawing:
                 else [],
                 "anchor": "start",
                 "frame": "bounds",
-                "offset": _plus(above, 0.5 * size),
+                "offset": offset,
                 "limit": 100_000,
             }
         }
@@ -825,16 +802,6 @@ def _ticks(low: float, high: float, most: float) -> list[float]:
     step = next(n * power for n in (1, 2, 5, 10) if n * power >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil((low + span) / step - 1e-9)
     return [round(n * step, 12) for n in range(first, last + 1)]
-
-
-def _valued(value: Any) -> Spec:
-    """Return a parameter's value or expression."""
-    return value if isinstance(value, dict) else {"value": value}
-
-
-def _plus(value: Any, more: float) -> Any:
-    """Return a number or an expression, plus a number."""
-    return {"expr": f"({value['expr']}) + {more}"} if isinstance(value, dict) else value + more
 
 
 def _records(rows: pd.DataFrame, columns: Sequence[str], known: Any) -> list[Spec]:
@@ -883,16 +850,10 @@ def _config(look: Look) -> Spec:
 @lru_cache(10_000)  # the lines of a text for several widths begin alike
 def _wide(text: str, size: float, *, bold: bool = False) -> float:
     """Return the width of a line of text, in the unit of `size`."""
-    return (1.08 if bold else 1.0) * size / 1000 * sum(map(_advance, text))
-
-
-def _advance(sign: str) -> int:
-    """Return the width of a letter in thousandths of its size."""
-    if sign in ADVANCE:
-        return ADVANCE[sign]
-    if unicodedata.combining(sign):
-        return 0
-    return 1000 if unicodedata.east_asian_width(sign) in "WF" else 700
+    others = [sign for sign in text if sign not in ADVANCE and not unicodedata.combining(sign)]
+    wide = sum(1000 if unicodedata.east_asian_width(sign) in "WF" else 700 for sign in others)
+    wide += sum(ADVANCE.get(sign, 0) for sign in text)
+    return (1.08 if bold else 1.0) * size / 1000 * wide
 
 
 def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
@@ -918,8 +879,7 @@ def _first(lines: list[str], n: int) -> list[str]:
 
 def _cut(text: str, room: float, size: float) -> str:
     """Return a text that fits into a line: its beginning, with an ellipsis, if it is longer."""
-    lines = _lines_of(text, room - size, size)
-    return text if _wide(text, size) <= room else lines[0] + "…"
+    return text if _wide(text, size) <= room else _lines_of(text, room - size, size)[0] + "…"
 
 
 def _fitted(texts: Iterable[str], room: float, size: float) -> float:

@@ -20,7 +20,7 @@ import pandas as pd
 from lama_core.errors import UserError
 from lama_core.metrics.fact_answers import Counting
 from lama_core.requests import Function, Request, request_fields
-from lama_core.rounding import counted, plural
+from lama_core.rounding import counted, few, plural
 from lama_core.runs.info import RelationInfo, Run, RunInfo
 from lama_core.tables import Column, Line, Table
 from lama_core.views import vega
@@ -306,10 +306,9 @@ class Shown(Generic[R, Found]):
         if not isinstance(self.request, RunsRequest):
             return "; ".join(about)
         if relations := scored_labels(self.infos, self.request.relations):
-            few = len(relations) <= MOST_RELATIONS
-            about.append(", ".join(relations) if few else counted(len(relations), "relation"))
-        facts = self.size().partition(", ")[2]
-        about.append(facts + " for each model" * (len(self.infos) > 1))
+            several = len(relations) > MOST_RELATIONS
+            about.append(counted(len(relations), "relation") if several else ", ".join(relations))
+        about.append(self.size().partition(", ")[2] + " for each model" * (len(self.infos) > 1))
         about.append(
             ", ".join(dict.fromkeys(map(self.request.ranking_of, self.infos))) + " ranking"
         )
@@ -348,8 +347,9 @@ class Shown(Generic[R, Found]):
         least, most = CHART_WIDTHS
         if not least <= width <= most:
             raise UserError(f"The width of a chart is from {least} to {most:,} pixels.")
-        look = replace(EDITED, width=width)
-        return altair.LayerChart.from_dict(vega.specification(self.figure, self.inks, look))
+        return altair.LayerChart.from_dict(
+            vega.specification(self.figure, self.inks, replace(EDITED, width=width))
+        )
 
     def facts(self, line: Line, column: str = "") -> Facts | None:
         """Return the facts behind a cell or mark; see `View.facts`."""
@@ -371,7 +371,7 @@ def show(view: View[R, Found], request: R) -> Shown[R, Found]:
     lacks = {run.info.id: lack for run in runs if (lack := view.lacks(run.info))}
     if lacks:
         what = " or ".join(dict.fromkeys(lacks.values()))
-        request.on_note(f"Not shown, because they have no {what}: {_few(list(lacks))}.")
+        request.on_note(f"Not shown, because they have no {what}: {few(list(lacks))}.")
         runs = [run for run in runs if run.info.id not in lacks]
         if not runs:
             raise UserError(f"{view.title}: these runs have no {what}. Choose other runs.")
@@ -394,15 +394,10 @@ def show_runs(
     return Shown(view, request, infos, view.compute(runs, request), names or model_names(infos))
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
-
-
 def narrowed(kind: type[To], request: Request, **changed: Any) -> To:
     """Return a view's request with the values of another request, and changed ones."""
     known = {one.name for one in request_fields(kind)} | {"on_progress", "on_note"}
-    values = {name: value for name, value in vars(request).items() if name in known}
-    return kind(**values | changed)
+    return kind(**{name: value for name, value in vars(request).items() if name in known} | changed)
 
 
 class ViewFunction(Function[P, R, Shown[R, Found], pd.DataFrame]):

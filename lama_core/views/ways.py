@@ -84,8 +84,9 @@ class WaysView(View[WaysRequest, Found]):
                     request.on_note(f"Not compared: {info.id}. Name one run of each kind.")
             try:
                 ranking = request.ranking or "filtered"
-                relations = tuple(request.relations)
-                found.append(compare_ways(used, ranking=ranking, relations=relations))
+                found.append(
+                    compare_ways(used, ranking=ranking, relations=tuple(request.relations))
+                )
             except UserError as error:
                 problems.append(str(error))
         if not found:

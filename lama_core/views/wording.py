@@ -183,8 +183,20 @@ class WordingView(View[WordingRequest, Wordings]):
         altered = len(shown.found.altered) > 0
         value = "object named first, % (P@1)" if altered else right_title(1)
         frame = in_all(shown.found.altered if altered else shown.found.agreement)
-        columns, hollow, full = ALTERED if altered else SEVERAL
-        marks = _ends_of(frame, *columns)
+        (before, after), hollow, full = ALTERED if altered else SEVERAL
+        # Two marks for each run: of its mean, and of the relations that change most.
+        table = frame.rename(columns={"n_facts": "n"})[["run", "relation", before, after, "n"]]
+        means = table.groupby("run", sort=False, as_index=False).agg(
+            {before: "mean", after: "mean", "n": "sum"}
+        )
+        change = (table[after] - table[before]).abs().groupby(table["relation"]).mean()
+        most = list(change.sort_values(ascending=False, kind="stable").index[:MOST_RELATIONS])
+        table = table[table["relation"].isin(most)].sort_values(
+            "relation", key=lambda names: names.map(most.index), kind="stable"
+        )
+        both = stacked([means.assign(relation="", by=MEAN), table.assign(by=table["relation"])])
+        ends = ((before, True), (after, False))
+        marks = stacked(both.assign(value=both[name], hollow=is_hollow) for name, is_hollow in ends)
         n_relations = frame["relation"].nunique()
         in_it = tuple(info for info in shown.infos if info.id in set(frame["run"]))
         names = tuple(dict.fromkeys(frame["relation"]))
@@ -235,43 +247,16 @@ def in_all(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the relations that all runs of a table have; all rows if there is none."""
     if table.empty:
         return table
-    n = table.groupby("relation")["run"].transform("nunique")
-    common = table[n == table["run"].nunique()]
+    common = table[table.groupby("relation")["run"].transform("nunique") == table["run"].nunique()]
     return common if len(common) else table
-
-
-def _ends_of(frame: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
-    """Return two marks for each run: of its mean, and of the relations that change most.
-
-    Args:
-        frame: A table of `Wordings`.
-        before: The column with the values of the hollow marks.
-        after: The column with the values of the others.
-
-    Returns:
-        Columns run, relation (empty for the mean), by, value, hollow, n.
-    """
-    count_name = "n" if "n" in frame else "n_facts"
-    table = frame.rename(columns={count_name: "n"})[["run", "relation", before, after, "n"]]
-    means = table.groupby("run", sort=False, as_index=False).agg(
-        {before: "mean", after: "mean", "n": "sum"}
-    )
-    change = (table[after] - table[before]).abs().groupby(table["relation"]).mean()
-    most = list(change.sort_values(ascending=False, kind="stable").index[:MOST_RELATIONS])
-    table = table[table["relation"].isin(most)].sort_values(
-        "relation", key=lambda names: names.map(most.index), kind="stable"
-    )
-    drawn = stacked([means.assign(relation="", by=MEAN), table.assign(by=table["relation"])])
-    ends = ((before, True), (after, False))
-    return stacked(drawn.assign(value=drawn[name], hollow=hollow) for name, hollow in ends)
 
 
 def _chosen(tables: Sequence[pd.DataFrame], request: WordingRequest) -> pd.DataFrame:
     """Return tables as one, without relations that the request doesn't name."""
-    found = _filled(tables)
-    if found.empty or not request.relations:
-        return found
-    return found[found["relation"].isin(request.relations)].reset_index(drop=True)
+    found, names = _filled(tables), request.relations
+    if names and len(found):
+        found = found[found["relation"].isin(names)].reset_index(drop=True)
+    return found
 
 
 def _filled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -81,14 +81,15 @@ def draw_help_link(page: str) -> None:
     if page == screens.ASK and st.session_state.get("tab") in plugins.names("tabs"):
         return
     opened = {"tab": st.session_state.get("tab"), "chart": st.query_params.get("chart")}
-    paper = screens.paper_of(page, opened)
-    if paper:
-        st.page_link(
-            screens.HELP,
-            label="How this is measured",
-            icon=":material/help:",
-            query_params={"paper": paper},
-        )
+    for there, params, paper in screens.PAPERS:
+        if there == page and params.items() <= opened.items():
+            st.page_link(
+                screens.HELP,
+                label="How this is measured",
+                icon=":material/help:",
+                query_params={"paper": paper},
+            )
+            return
 
 
 @contextmanager

@@ -134,8 +134,9 @@ def set_limits() -> None:
     starlette_websocket.create_websocket_handler = lambda runtime: limited(make(runtime), most)
     net_util.get_external_ip = lambda: None
     PagesManager.uses_pages_directory = False
-    files = starlette_static_routes.create_streamlit_static_handler
-    starlette_static_routes.create_streamlit_static_handler = naming_base(files)
+    starlette_static_routes.create_streamlit_static_handler = naming_base(
+        starlette_static_routes.create_streamlit_static_handler
+    )
 
 
 if __name__ == "__main__":

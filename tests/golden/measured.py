@@ -94,7 +94,7 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
     "prompts fit": (
         "study",
         ["prompts", "fit", "--relation", "P36", "--limit", "10", "--train-limit", "10", "--set",
-         "man+para", "--recipe", "released", "--recipe", "exact"],
+         "man+para"],
     ),
     "prompts mine": ("study", ["prompts", "mine", "P36", "--text", "{text}", "--pairs", "{pairs}"]
     ),
@@ -155,7 +155,7 @@ def bundled_runs() -> dict[str, Any]:
 def bundled_probes() -> dict[str, Any]:
     """The analogy probes that come with the project: accuracies, digests of the decisions."""
     found = {}
-    for run in list_probe_runs([bundled_dir()]).runs:
+    for run in list_probe_runs([bundled_dir()]):
         details, frame = run.details, run.rows().to_pandas()
         lines = [*probe_accuracies([run], by="kind"), *probe_accuracies([run], by="relation")]
         names = ["fact_id", "subject", "object", "excluded", "rank_raw", "first", "negative",

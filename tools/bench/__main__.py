@@ -10,7 +10,6 @@ from lama_core.errors import UserError, choose
 from lama_core.models.cpu import find_cpu
 from lama_core.models.devices import use_device
 from lama_core.progress import Progress
-from tools.bench.measuring import BenchRow
 from tools.bench.report import BENCHMARKS, measure
 
 AtLeastOne = validators.Number(gte=1)
@@ -40,41 +39,17 @@ def run(
         int | None, Parameter(help="Number of made-up runs of `pages`.", validator=AtLeastOne)
     ] = None,
     device: commands.Device = None,
-    json: commands.Json = False,
 ) -> None:
     """Measure speed and memory, next to an alternative and the best possible value (limit)."""
     if device is not None:
         use_device(device)
     output.print_note(f"CPU: {find_cpu()}")
     chosen = tuple(BENCHMARKS) if name is None else (choose(name, BENCHMARKS, "benchmark"),)
-    rows: list[BenchRow] = []
     with output.progress() as on_progress:
         for number, benchmark in enumerate(chosen):
             on_progress(Progress(f"Measuring {benchmark}", number, len(chosen)))
             for row in measure(benchmark, repetitions=repetitions, n_queries=queries, n_runs=runs):
-                rows.append(row)
-                if json:
-                    output.print_note(_line(row))
-                else:
-                    print(_line(row), flush=True)
-    if json:
-        output.print_json([row.to_json() for row in rows])
-
-
-def _line(row: BenchRow) -> str:
-    """Return a row as one line: `what: 120 queries/s; pipeline 40 (3x); limit 150 (0.8x)`."""
-    ratios = row.to_json()
-    parts = [f"{row.what}: {row.ours:.3g} {row.unit}"]
-    for value, name, ratio in (
-        (row.peer, row.peer_name, ratios["ours_to_peer"]),
-        (row.limit, row.limit_name, ratios["ours_to_limit"]),
-    ):
-        if value is not None:
-            times = "" if ratio is None else f" ({ratio:.3g}x)"
-            parts.append(f"{name} {value:.3g}{times}")
-        elif name:
-            parts.append(name)
-    return "; ".join(parts)
+                print(row, flush=True)
 
 
 def main() -> None:

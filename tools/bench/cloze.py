@@ -1,8 +1,4 @@
-"""`bench cloze`: cloze queries, compared with bare forward passes and transformers' pipeline.
-
-Also measures the share of first answers that are the same in bf16 and fp32, and the time for
-loading, the first answer and the app's first page in a new process.
-"""
+"""`bench cloze`: cloze queries, compared with bare forward passes and transformers' pipeline."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,15 +6,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 
 from lama_core.candidates.lists import common_vocabulary
-from lama_core.models.cache import CACHE, load_model
+from lama_core.models.cache import load_model
 from lama_core.models.protocols import RESCORED
 from lama_core.models.sources.catalog import find_model
-from lama_core.models.sources.locations import fetch, locate
-from lama_core.paths import APP_FILE
+from lama_core.models.sources.locations import locate
 from lama_core.queries.blank_answers import query_model
 from lama_core.scoring.blanks import parse_query
 from lama_core.types import Query
@@ -26,15 +20,12 @@ from tools.bench.measuring import (
     TARGET,
     BenchRow,
     Way,
-    in_a_fresh_process,
     medians,
     rates,
-    seconds_in_a_fresh_process,
 )
 from tools.bench.passes import bare_passes, batched, planned
 from tools.bench.workload import (
     CAUSAL,
-    MASKED,
     base_sized_model,
     first_answers,
     plain_base_sized_model,
@@ -43,10 +34,6 @@ from tools.bench.workload import (
 
 PIPELINE_BATCH = 32
 # This project's targets: maximum values.
-LOAD_SECONDS = 3.0  # loading a model from the disk
-ANSWER_SECONDS = 2.0  # the embedded model's first answer
-ANSWER_MEBIBYTES = 400.0
-PAGE_SECONDS = 3.0  # the app's first page
 BOTH_SECONDS = 2.0  # CPU seconds of a causal model's answer with context "both"
 FIRST_SECONDS = 0.5  # CPU seconds until its preliminary ranking
 BOTH_TEXT = "___ is the capital of France."
@@ -61,15 +48,10 @@ def run(*, n_queries: int = 256, repetitions: int = 3) -> Iterator[BenchRow]:
     Raises:
         UserError: If a model can't be loaded.
     """
-    has_causal = locate(find_model(CAUSAL)) is not None
     yield from throughput(n_queries, repetitions)
-    yield from agreement_of_precisions(n_queries)
-    if has_causal:
+    if locate(find_model(CAUSAL)) is not None:
         yield from warm_answers(4 * repetitions)
         yield from both_sides(repetitions)
-        yield from loading(repetitions)
-    yield from first_answer(repetitions)
-    yield from first_page(repetitions)
 
 
 def throughput(n_queries: int, repetitions: int) -> list[BenchRow]:
@@ -121,24 +103,6 @@ def fill_mask_pipeline(model: Any, tokenizer: Any, queries: Sequence[Query]) -> 
     return partial(filler, texts, batch_size=PIPELINE_BATCH)
 
 
-def agreement_of_precisions(n_queries: int) -> list[BenchRow]:
-    """Measure the share of queries with the same first answer in bf16 and fp32."""
-    rows = []
-    queries = trex_like_queries(n_queries)
-    for name in (MASKED, CAUSAL):
-        if locate(find_model(name)) is None:
-            continue
-        answers = []
-        for precision in ("fp32", "bf16"):
-            model = load_model(name, precision=precision)
-            candidates = common_vocabulary([model.vocabulary])
-            answers.append(np.array(first_answers(model, queries, candidates)))
-            CACHE.drop(name, precision)
-        share = float((answers[0] == answers[1]).mean())
-        rows.append(BenchRow(f"same first answer in bf16 as in fp32, {name}", "share", share))
-    return rows
-
-
 def warm_answers(repetitions: int) -> list[BenchRow]:
     """Measure the top 5 answers of a causal and a BERT-base-sized model, both already loaded.
 
@@ -153,18 +117,10 @@ def warm_answers(repetitions: int) -> list[BenchRow]:
         bare_passes(causal, [[causal.encode(query, "left").token_ids]]),
     ]
 
-    def bare() -> None:
-        for run_passes in passes:
-            run_passes()
-
-    def with_word_ends() -> None:
-        bare()
-        of_words()
-
     of_words = bare_passes(causal, [[(number,) for number in range(1000, 1006)]])
     ways: list[Way] = [
-        bare,
-        with_word_ends,
+        lambda: [one() for one in passes],
+        lambda: [one() for one in (*passes, of_words)],
         lambda: [query_model(model, query, candidates) for model in (masked, causal)],
     ]
     limit, whole_words, ours = medians(ways, repetitions)
@@ -200,19 +156,18 @@ def both_sides(repetitions: int) -> list[BenchRow]:
                 states = model.model.base_model(input_ids=rows)[0]
                 torch.logsumexp(model.model.lm_head(states), dim=-1)
 
+    def first_ranking() -> None:
+        with suppress(StopIteration):
+            query_model(model, query, candidates, context="both", columns=columns, on_first=_stop)
+
     ways: list[Way] = [
         bare,
         partial(
             query_model, model, query, candidates, gold="Paris", context="both", columns=columns
         ),
         bare_passes(model, batched(sentences, 25), scores),
+        first_ranking,
     ]
-
-    def first_ranking() -> None:
-        with suppress(StopIteration):
-            query_model(model, query, candidates, context="both", columns=columns, on_first=_stop)
-
-    ways.append(first_ranking)
     limit, ours, peer, first = medians(ways, repetitions, time.process_time)
     what = f"top 5 of {CAUSAL} with context both, loaded"
     return [
@@ -224,59 +179,3 @@ def both_sides(repetitions: int) -> list[BenchRow]:
 
 def _stop(_: object) -> None:
     raise StopIteration
-
-
-def loading(repetitions: int) -> list[BenchRow]:
-    """Measure loading a model from the disk in a new process, including imports."""
-    load = f"from lama_core.models.cache import load_model; load_model({CAUSAL!r})"
-    imports = "import torch, transformers"
-    ways = [partial(seconds_in_a_fresh_process, code) for code in (load, imports)]
-    ours, bare = medians(ways, repetitions)
-    what = f"load {CAUSAL} in a fresh process"
-    return [BenchRow(what, "s", ours, bare, imports, LOAD_SECONDS, TARGET)]
-
-
-def first_answer(repetitions: int) -> list[BenchRow]:
-    """Measure the embedded model's first answer: the whole command in a new process."""
-    command = (
-        f"import sys\nsys.argv[1:] = ['cloze', {WARM_TEXT!r}, '--model', {MASKED!r}]\n"
-        "from lama_core.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n"
-        "    assert not end.code\n"
-    )
-    pipeline = (
-        "from transformers import pipeline\n"
-        f"print(pipeline('fill-mask', model={str(fetch(find_model(MASKED)).folder)!r})"
-        f"({WARM_TEXT!r}))\n"
-    )
-    print_peak = "from tools.bench.measuring import peak_bytes\nprint(peak_bytes())"
-    seconds = medians(
-        [partial(seconds_in_a_fresh_process, code) for code in (command, pipeline)], repetitions
-    )
-    memory = [
-        int(in_a_fresh_process(code + print_peak).split()[-1]) / (1 << 20)
-        for code in (command, pipeline)
-    ]
-    what, peer = f"{MASKED} in a fresh process", "fill-mask pipeline"
-    return [
-        BenchRow(
-            f"first answer of {what}", "s", seconds[0], seconds[1], peer, ANSWER_SECONDS, TARGET
-        ),
-        BenchRow(
-            f"peak memory of {what}", "MiB", memory[0], memory[1], peer, ANSWER_MEBIBYTES, TARGET
-        ),
-    ]
-
-
-def first_page(repetitions: int) -> list[BenchRow]:
-    """Measure the app's first page in a new process, without loading models.
-
-    The text has no blank, so the page stops before it queries models.
-    """
-    code = (
-        "import sys; from streamlit.testing.v1 import AppTest; "
-        f"app = AppTest.from_file({str(APP_FILE)!r}, default_timeout=60); "
-        "app.query_params['text'] = 'no blank'; app.run(); "
-        "raise SystemExit(bool(app.exception) or not app.text_input or 'torch' in sys.modules)"
-    )
-    (ours,) = medians([partial(seconds_in_a_fresh_process, code)], repetitions)
-    return [BenchRow("first page, torch not imported", "s", ours, None, "", PAGE_SECONDS, TARGET)]

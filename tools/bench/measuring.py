@@ -10,12 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
-
-import psutil
 
 from lama_core.paths import IMPORT_ROOT
 
@@ -47,13 +44,14 @@ class BenchRow:
     limit: float | None = None
     limit_name: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the row with its ratios to peer and limit; None without a peer or limit."""
-        ratios = {
-            "ours_to_peer": self.ours / self.peer if self.peer else None,
-            "ours_to_limit": self.ours / self.limit if self.limit else None,
-        }
-        return asdict(self) | ratios
+    def __str__(self) -> str:
+        """Return one line: `what: 120 queries/s; pipeline 40 (3x); limit 150 (0.8x)`."""
+        parts = [f"{self.what}: {self.ours:.3g} {self.unit}"]
+        for value, name in ((self.peer, self.peer_name), (self.limit, self.limit_name)):
+            if value is not None:
+                times = f" ({self.ours / value:.3g}x)" if value else ""
+                parts.append(f"{name} {value:.3g}{times}")
+        return "; ".join(parts)
 
 
 def medians(
@@ -86,41 +84,11 @@ def rates(
     return [n / seconds for seconds in medians(ways, repetitions, clock)]
 
 
-def in_a_fresh_process(code: str) -> str:
-    """Run code in a new Python process, and return its standard output."""
-    command = [sys.executable, "-c", code]
-    return subprocess.run(
-        command, check=True, cwd=IMPORT_ROOT, capture_output=True, encoding="utf-8"
-    ).stdout
-
-
-def seconds_in_a_fresh_process(code: str) -> float:
-    """Return the seconds that a new Python process takes to run code, including its start."""
-    start = time.perf_counter()
-    in_a_fresh_process(code)
-    return time.perf_counter() - start
-
-
-def called_in_a_fresh_process(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:
-    """Call a function in a new process; return its JSON result and the process's peak bytes."""
-    printed = in_a_fresh_process(
+def called_in_a_fresh_process(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function in a new process, and return its JSON result."""
+    code = (
         f"import json; from {function.__module__} import {function.__name__} as call; "
-        f"from tools.bench.measuring import peak_bytes; "
-        f"print(json.dumps([call(*{args!r}), peak_bytes()]))"
+        f"print(json.dumps(call(*{args!r})))"
     )
-    value, peak = json.loads(printed.splitlines()[-1])
-    return value, peak
-
-
-def peak_bytes() -> int:
-    """Return the peak memory of this process in bytes."""
-    # Linux: /proc, because ru_maxrss of a child process includes its parent's peak.
-    status = Path("/proc/self/status")
-    if status.is_file():
-        return int(status.read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]) * 1024
-    if sys.platform == "win32":
-        return psutil.Process().memory_info().peak_wset
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    printed = subprocess.check_output([sys.executable, "-c", code], cwd=IMPORT_ROOT)
+    return json.loads(printed.splitlines()[-1])

@@ -4,15 +4,12 @@ from collections.abc import Callable, Iterator
 from inspect import signature
 
 from tools.bench import (
-    analogy,
     cloze,
     cluster,
-    data,
     generation,
     gpu,
     pages,
     probe,
-    prompts,
     proposals,
     rows,
     start,
@@ -24,15 +21,12 @@ from tools.bench import (
 from tools.bench.measuring import BenchRow
 
 BENCHMARKS: dict[str, Callable[..., Iterator[BenchRow]]] = {
-    "analogy": analogy.run,
     "cloze": cloze.run,
     "cluster": cluster.run,
-    "data": data.run,
     "gpu": gpu.run,
     "generation": generation.run,
     "pages": pages.run,
     "probe": probe.run,
-    "prompts": prompts.run,
     "proposals": proposals.run,
     "rows": rows.run,
     "start": start.run,

@@ -37,7 +37,7 @@ def run(*, repetitions: int = 3) -> Iterator[BenchRow]:
     for name in (MASKED, CAUSAL):
         if locate(find_model(name)) is not None:
             os.environ["OMP_NUM_THREADS"] = "1"
-            found, _ = called_in_a_fresh_process(measure, name, repetitions)
+            found = called_in_a_fresh_process(measure, name, repetitions)
             yield from (BenchRow(**row) for row in found)
 
 

@@ -93,36 +93,27 @@ def trex_like_queries(n_queries: int) -> list[Query]:
     ]
 
 
-def write_lama(
-    folder: Path, n_facts: int, *, n_relations: int = len(TEMPLATES), n_evidences: int = 0
-) -> Path:
-    """Write a dataset in LAMA's layout, with a relation for each template; return its folder.
-
-    Args:
-        folder: The folder to write.
-        n_facts: Number of facts.
-        n_relations: Number of relations; templates repeat if there are more.
-        n_evidences: Number of evidence sentences of each fact.
-    """
+def write_lama(folder: Path, n_facts: int) -> Path:
+    """Write facts in LAMA's layout, with a relation for each template; return their folder."""
     (folder / "TREx").mkdir(parents=True)
-    per_relation = -(-n_facts // n_relations)
+    per_relation = -(-n_facts // len(TEMPLATES))
     names = [f"{first} {second}" for first, second in product(SUBJECTS, SUBJECTS)]
     names = [*SUBJECTS, *names, *(f"{name} {n}" for n in range(3) for name in names)]
     relations = []
-    for number in range(n_relations):
-        relation, template = f"P{number + 1}", TEMPLATES[number % len(TEMPLATES)]
+    for number, template in enumerate(TEMPLATES):
+        relation = f"P{number + 1}"
         relations.append({"relation": relation, "template": template, "label": relation})
         left = n_facts - number * per_relation
-        rows: list[dict[str, object]] = []
-        for at, subject in enumerate(names[: max(0, min(per_relation, left))]):
-            row = {"uuid": f"{relation}-{at}", "sub_label": subject, "predicate_id": relation}
-            sentences = [
-                f"{subject} stands, as sentence {number} of a long text says in passing and with "
-                "many words more than are needed, in [MASK], where it has always stood ."
-                for number in range(n_evidences)
-            ]
-            evidences = [{"sub_surface": subject, "masked_sentence": text} for text in sentences]
-            rows.append(row | {"obj_label": OBJECTS[at % len(OBJECTS)], "evidences": evidences})
+        rows = [
+            {
+                "uuid": f"{relation}-{at}",
+                "sub_label": subject,
+                "predicate_id": relation,
+                "obj_label": OBJECTS[at % len(OBJECTS)],
+                "evidences": [],
+            }
+            for at, subject in enumerate(names[: max(0, min(per_relation, left))])
+        ]
         _write_lines(folder / "TREx" / f"{relation}.jsonl", rows)
     _write_lines(folder / "relations.jsonl", relations)
     return folder

@@ -19,16 +19,12 @@ def build(words: Sequence[str]) -> None:
         epilog="Example: python -m tools.starter --folder /tmp/again",
     )
     parser.add_argument("--folder", type=Path, help="Output folder. Default: the project's assets.")
-    parser.add_argument("--json", action="store_true", help="Print the result as JSON.")
     given = parser.parse_args(words)
     facts_dir, pairs_dir = installed.starter_dir(), installed.starter_analogies_dir()
     if given.folder:
         facts_dir = given.folder / installed.STARTER
         pairs_dir = given.folder / installed.STARTER_ANALOGIES
     facts, pairs = build_facts(facts_dir), build_analogies(pairs_dir)
-    if given.json:
-        output.print_json({"facts": facts, "pairs": pairs})
-        return
     print(f"{sum(facts.values()):,} facts in {len(facts)} relations: {facts_dir}")
     print(f"{sum(pairs.values()):,} pairs in {len(pairs)} relations: {pairs_dir}")
 

@@ -17,11 +17,10 @@ of the relation, and names of two of its objects. GeoNames' alternate names are 
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import NamedTuple
 
 from tools.starter import geography, wordnet
-from tools.starter.wordnet import INSTANCE_OF, Nouns, NounSynset
+from tools.starter.wordnet import INSTANCE_OF, Nouns
+from tools.training.corpus.sources.factbook import text_at
 
 MIN_LETTERS = 5
 HEADER = ("relation", "object", "alias", "origin")
@@ -32,7 +31,6 @@ ASK_FOR_COUNTRIES = {"P17", "P27", "P495", "P1001"}
 CITIES = (
     "place_of_birth", "place_of_death", "P19", "P20", "P36", "P159", "P190", "P276", "P740", "P937",
 )  # fmt: skip
-STATES = ("P131",)
 LANGUAGES = ("P37", "P103", "P364", "P407", "P1412")
 # WordNet's categories (lexicographer files) of the objects of other relations.
 CATEGORIES = {
@@ -48,49 +46,34 @@ CATEGORIES = {
 LANGUAGE_CATEGORY = "10"
 KINDS_OF_COUNTRY = {"country", "European country", "African country", "Asian country"}
 KINDS_OF_STATE = {"American state", "Canadian province", "state", "province"}
+# The kinds of the senses of an object, of other relations.
+KINDS: dict[str, set[str]] = {
+    **dict.fromkeys(COUNTRIES, KINDS_OF_COUNTRY),
+    **dict.fromkeys(CITIES, geography.KINDS_OF_CITY),
+    "P131": KINDS_OF_STATE,
+}
 
 
-class Alias(NamedTuple):
-    """Another name of an object of a relation, and the source of the name."""
-
-    relation: str
-    object: str
-    alias: str
-    origin: str
-
-
-def aliases(objects: Mapping[str, Iterable[str]], nouns: Nouns) -> list[Alias]:
-    """Return the aliases of the objects of each relation, sorted as in the file."""
+def table(objects: Mapping[str, Iterable[str]], nouns: Nouns) -> str:
+    """Return the table of the aliases of the objects of each relation, sorted, with a header."""
     factbook = _country_names()
     found = []
     for relation, words in objects.items():
         known = dict.fromkeys(words)
-        named: defaultdict[str, dict[str, Alias]] = defaultdict(dict)
+        taken = {word.lower() for word in known}
+        named: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
         for word in known:
             for name, origin in _names(relation, word, nouns, factbook):
-                if _is_usable(name, word, known):
-                    alias = Alias(relation, word, name, origin)
-                    named[name.lower()].setdefault(word, alias)
-        found += [
-            one for by_object in named.values() if len(by_object) == 1 for one in by_object.values()
-        ]
-    return sorted(found)
-
-
-def write(path: Path, found: Iterable[Alias]) -> None:
-    """Write the aliases as a table with a header."""
-    path.write_text("".join("\t".join(row) + "\n" for row in (HEADER, *found)), "utf-8")
-
-
-def _is_usable(name: str, word: str, objects: Iterable[str]) -> bool:
-    letters = sum(sign.isalpha() for sign in name)
-    plain = not any(sign.isdigit() for sign in name) and "capital" not in name.lower()
-    taken = {one.lower() for one in objects} | {word.lower()}
-    return letters >= MIN_LETTERS and plain and name.lower() not in taken
+                letters = sum(sign.isalpha() for sign in name)
+                plain = not any(sign.isdigit() for sign in name) and "capital" not in name.lower()
+                if letters >= MIN_LETTERS and plain and name.lower() not in taken:
+                    named[name.lower()].setdefault(word, (relation, word, name, origin))
+        found += [row for rows in named.values() if len(rows) == 1 for row in rows.values()]
+    return "".join("\t".join(row) + "\n" for row in (HEADER, *sorted(found)))
 
 
 def _names(
-    relation: str, word: str, nouns: Nouns, factbook: Mapping[str, tuple[tuple[str, ...], str]]
+    relation: str, word: str, nouns: Nouns, factbook: Mapping[str, tuple[list[str], str]]
 ) -> Iterator[tuple[str, str]]:
     """Yield other names of an object, each with its source."""
     if relation in COUNTRIES and word in factbook:
@@ -98,58 +81,48 @@ def _names(
         yield from ((name, geography.FACTBOOK) for name in names)
         if relation in ASK_FOR_COUNTRIES:
             yield adjective, geography.FACTBOOK
-    synset = _synset(relation, word, nouns)
-    if synset is not None:
-        first = (name for name in synset.words if nouns.is_first_sense(name, synset))
+    # The word's sense of the relation's kind, unless there is none or it is ambiguous.
+    senses = [nouns.synsets[key] for key in nouns.senses.get(word.lower(), ())]
+    senses = [sense for sense in senses if word in sense.lemmas]
+    if relation in LANGUAGES:
+        senses = [sense for sense in senses if sense.file_number == LANGUAGE_CATEGORY]
+    elif relation in CATEGORIES:
+        senses = [sense for sense in senses if sense.file_number == CATEGORIES[relation]]
+        senses = senses if len(senses) == 1 else []
+    else:
+        kinds = KINDS.get(relation, set())
+        senses = [
+            sense
+            for sense in senses
+            if any(kinds & {*kind.lemmas} for kind in nouns.targets(sense, INSTANCE_OF))
+        ]
+    for synset in senses[:1]:
+        first = (name for name in synset.lemmas if nouns.is_first_sense(name, synset))
         yield from ((name, wordnet.ORIGIN) for name in first)
 
 
-def _synset(relation: str, word: str, nouns: Nouns) -> NounSynset | None:
-    """Return the word's sense of the relation's kind; None if there is none or it is ambiguous."""
-    senses = [nouns.synsets[offset] for offset in nouns.senses.get(word.lower(), ())]
-    senses = [sense for sense in senses if word in sense.words]
-    if relation in LANGUAGES:
-        senses = [sense for sense in senses if sense.category == LANGUAGE_CATEGORY]
-    elif relation in CATEGORIES:
-        senses = [sense for sense in senses if sense.category == CATEGORIES[relation]]
-        return senses[0] if len(senses) == 1 else None
-    else:
-        kinds = (
-            KINDS_OF_COUNTRY
-            if relation in COUNTRIES
-            else geography.KINDS_OF_CITY
-            if relation in CITIES
-            else KINDS_OF_STATE
-            if relation in STATES
-            else set()
-        )
-        senses = [sense for sense in senses if kinds & _kinds(sense, nouns)]
-    return senses[0] if senses else None
+def _country_names() -> dict[str, tuple[list[str], str]]:
+    """Return each country's Factbook names and adjective of nationality, by short name.
 
-
-def _kinds(synset: NounSynset, nouns: Nouns) -> set[str]:
-    return {word for kind in nouns.targets(synset, INSTANCE_OF) for word in kind.words}
-
-
-def _country_names() -> dict[str, tuple[tuple[str, ...], str]]:
-    """Return each country's Factbook names and adjective of nationality, by short name."""
+    Cells without exactly one name, such as those with a remark or alternatives, are left out.
+    """
     found = {}
     for name, country in geography.factbook_countries().items():
-        forms = (
-            geography.factbook_text(
-                country, "Government", "Country name", f"conventional {form} form"
+        cells = [
+            text_at(country, *path)
+            for path in (
+                ("Government", "Country name", "conventional long form"),
+                ("Government", "Country name", "conventional short form"),
+                ("People and Society", "Nationality", "adjective"),
             )
-            for form in ("long", "short")
+        ]
+        *names, adjective = (
+            cell
+            if all(sign.isalpha() or sign in " '-" for sign in cell)
+            and cell.lower() != "none"
+            and " or " not in cell
+            else ""
+            for cell in cells
         )
-        adjective = geography.factbook_text(
-            country, "People and Society", "Nationality", "adjective"
-        )
-        names = tuple(form for form in forms if _is_plain(form))
-        found[name.removeprefix("the ")] = names, adjective if _is_plain(adjective) else ""
+        found[name.removeprefix("the ")] = names, adjective
     return found
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a cell holds exactly one name, without a remark or alternatives."""
-    plain = all(sign.isalpha() or sign in " '-" for sign in name)
-    return plain and name.lower() != "none" and " or " not in name

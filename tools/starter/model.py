@@ -1,13 +1,11 @@
 """Data that the builders share: relations, facts with their origin, and word lists."""
 
 import hashlib
-import json
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from lama_core.types import RelationType
 
@@ -46,12 +44,7 @@ class Spec:
 def specs() -> tuple[Spec, ...]:
     """Return the starter relations of `hand/relations.jsonl`."""
     lines = (HERE / "hand" / "relations.jsonl").read_text("utf-8").splitlines()
-    rows = ({name: _tuples(value) for name, value in json.loads(line).items()} for line in lines)
-    return tuple(Spec(**row) for row in rows)
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(msgspec.json.decode(line, type=Spec) for line in lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +58,12 @@ class StarterFact:
 
 
 @cache
-def known_words() -> frozenset[str]:
-    """Return words that are one token for BERT and SmolLM2; years need to be one only for BERT."""
-    return _words("words.txt")
+def words(name: str) -> frozenset[str]:
+    """Return a list of words.
 
-
-@cache
-def bert_words() -> frozenset[str]:
-    """Return lower-cased words that are one token in BERT's uncased vocabulary."""
-    return _words("bert_words.txt")
-
-
-def _words(name: str) -> frozenset[str]:
+    words.txt: one token for BERT and SmolLM2; years need to be one only for BERT.
+    bert_words.txt: lower-cased, one token in BERT's uncased vocabulary.
+    """
     lines = (HERE / name).read_text("utf-8").splitlines()
     return frozenset(line for line in lines if not line.startswith("#"))
 
@@ -84,30 +71,3 @@ def _words(name: str) -> frozenset[str]:
 def order_key(*parts: str) -> str:
     """Return the SHA-256 of the parts: a key for a reproducible random order."""
     return hashlib.sha256("|".join(parts).encode()).hexdigest()
-
-
-def at_most(facts: Iterable[StarterFact], limit: int) -> list[StarterFact]:
-    """Return at most `limit` facts; subjects are drawn in the random order of `order_key`.
-
-    All facts of a subject are kept or none: filtered ranking needs all valid objects of a subject.
-    """
-    by_subject: defaultdict[str, list[StarterFact]] = defaultdict(list)
-    for fact in facts:
-        by_subject[fact.subject].append(fact)
-    kept: list[StarterFact] = []
-    for subject in sorted(by_subject, key=lambda s: order_key(by_subject[s][0].relation, s)):
-        if len(kept) + len(by_subject[subject]) <= limit:
-            kept += by_subject[subject]
-    return kept
-
-
-def at_most_per_object(facts: Iterable[StarterFact], limit: int) -> list[StarterFact]:
-    """Return at most `limit` facts of each object, in the random order of `order_key`."""
-    by_object: defaultdict[str, list[StarterFact]] = defaultdict(list)
-    for fact in facts:
-        by_object[fact.object].append(fact)
-    kept: list[StarterFact] = []
-    for group in by_object.values():
-        group.sort(key=lambda fact: order_key(fact.relation, fact.subject))
-        kept += group[:limit]
-    return kept

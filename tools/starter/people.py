@@ -7,14 +7,14 @@ the country, but the relation needs the city.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tools.starter import hand, wordnet
 from tools.starter.model import StarterFact, order_key
-from tools.starter.wordnet import INSTANCE_OF, Nouns, NounSynset
+from tools.starter.wordnet import INSTANCE_OF, Nouns
+from tools.training.corpus.sources.wordnet import PERSON_FILE, Synset
 
-PEOPLE = "18"
 INFERRED = f"{wordnet.ORIGIN}, inferred from nationality"
 
 COUNTRY_OF_ADJECTIVE = {
@@ -169,76 +169,48 @@ _YEARS = re.compile(r"\((\d{4})-(\d{4})\)$|\(born in (\d{4})\)$")
 _ADJECTIVE = re.compile(r"^(United States|[A-Z][a-z]+) [a-z]")
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A person in WordNet: full name, and nationality and years from the gloss."""
-
-    name: str
-    synset: NounSynset
-    adjective: str
-    born: int | None
-    died: int | None
-
-    @property
-    def has_one_country(self) -> bool:
-        """Whether the gloss doesn't name a country of birth in addition to the nationality."""
-        return "born in" not in re.sub(r"\(born in \d{4}\)", "", self.synset.gloss)
-
-
 def facts(nouns: Nouns) -> Iterator[StarterFact]:
     """Yield facts about people, of all relations, without a limit on their number."""
-    yield from _from_hand()
-    entries = [entry for synset in nouns.synsets.values() if (entry := _entry(nouns, synset))]
-    names = [entry.name for entry in entries]
-    # A query can't distinguish two people of the same name.
-    for entry in entries:
-        if names.count(entry.name) == 1:
-            for relation, obj in _relations(nouns, entry):
-                origin = INFERRED if relation == "P1412" else wordnet.ORIGIN
-                yield StarterFact(relation, entry.name, obj, origin)
-
-
-def _from_hand() -> Iterator[StarterFact]:
-    for person in hand.people():
+    for name, *values in hand.cells("people.txt"):
         # Google-RE and T-REx both have places of birth and death; each gets half of the people.
-        is_google_re = int(order_key("person", person.name)[:8], 16) % 2 == 0
-        if person.born:
-            yield StarterFact("date_of_birth", person.name, person.born, hand.ORIGIN)
-        if person.birthplace:
-            relation = "place_of_birth" if is_google_re else "P19"
-            yield StarterFact(relation, person.name, person.birthplace, hand.ORIGIN)
-        if person.deathplace:
-            relation = "place_of_death" if is_google_re else "P20"
-            yield StarterFact(relation, person.name, person.deathplace, hand.ORIGIN)
+        is_google_re = int(order_key("person", name)[:8], 16) % 2 == 0
+        places = ("place_of_birth", "place_of_death") if is_google_re else ("P19", "P20")
+        for relation, value in zip(("date_of_birth", *places), values, strict=True):
+            if value != "-":
+                yield StarterFact(relation, name, value, hand.ORIGIN)
+    named = [
+        (name, synset)
+        for synset in nouns.synsets.values()
+        if synset.file_number == PERSON_FILE and synset.targets(INSTANCE_OF)
+        for name in _full_name(nouns, synset)
+    ]
+    n_people = Counter(name for name, _ in named)
+    for name, synset in named:
+        if n_people[name] == 1:  # a query can't distinguish two people of the same name
+            for relation, obj in _relations(nouns, name, synset):
+                origin = INFERRED if relation == "P1412" else wordnet.ORIGIN
+                yield StarterFact(relation, name, obj, origin)
 
 
-def _entry(nouns: Nouns, synset: NounSynset) -> _Entry | None:
-    if synset.category != PEOPLE or not nouns.targets(synset, INSTANCE_OF):
-        return None
-    surname, *others = synset.words
-    full = [name for name in others if _is_full_name(name, surname)]
-    if full:
-        name = min(full, key=lambda name: name.count(" "))
-    elif " " in surname or nouns.is_first_sense(surname, synset):
-        name = surname
-    else:
-        return None
-    years = _YEARS.search(synset.gloss)
-    born = int(years[1] or years[3]) if years else None
-    died = int(years[2]) if years and years[2] else None
-    adjective = _ADJECTIVE.match(synset.gloss)
-    return _Entry(name, synset, adjective[1] if adjective else "", born, died)
+def _full_name(nouns: Nouns, synset: Synset) -> list[str]:
+    """Return a person's full name, without a title; "van Beethoven" isn't one. [] if there's none.
+
+    A surname alone is a name if it's most often this person's.
+    """
+    surname, *others = synset.lemmas
+    full = [
+        name
+        for name in others
+        if name.endswith(" " + surname) and name.count(" ") <= 3 and name not in NICKNAMES
+        if name[0].isupper() and name.split(" ")[0] not in TITLES
+    ]
+    if not full and (" " in surname or nouns.is_first_sense(surname, synset)):
+        return [surname]
+    return sorted(full, key=lambda name: name.count(" "))[:1]
 
 
-def _is_full_name(name: str, surname: str) -> bool:
-    """Whether `name` is first names and surname without a title; "van Beethoven" isn't."""
-    first = name.split(" ")[0]
-    usable = first[0].isupper() and first not in TITLES and name not in NICKNAMES
-    return usable and name.endswith(" " + surname) and name.count(" ") <= 3
-
-
-def _relations(nouns: Nouns, entry: _Entry) -> Iterator[tuple[str, str]]:
-    lemmas = {kind.words[0] for kind in nouns.targets(entry.synset, INSTANCE_OF)}
+def _relations(nouns: Nouns, name: str, synset: Synset) -> Iterator[tuple[str, str]]:
+    lemmas = {kind.lemmas[0] for kind in nouns.targets(synset, INSTANCE_OF)}
     for lemma in sorted(lemmas):
         profession = PROFESSION_OF_LEMMA.get(lemma, lemma if lemma in PROFESSIONS else "")
         if profession:
@@ -246,20 +218,21 @@ def _relations(nouns: Nouns, entry: _Entry) -> Iterator[tuple[str, str]]:
         if lemma in FIELD_OF_PROFESSION:
             yield "P101", FIELD_OF_PROFESSION[lemma]
         position = POSITION_OF_LEMMA.get(lemma, "")
-        if position and position not in entry.name.lower():
+        if position and position not in name.lower():
             yield "P39", position
-    if " " not in entry.name:
+    years, found = _YEARS.search(synset.definition), _ADJECTIVE.match(synset.definition)
+    adjective = found[1] if found else ""
+    born, died = (int(years[1] or years[3]), int(years[2] or 0)) if years else (0, 0)
+    if " " not in name:
         return
-    if entry.born:
-        yield "date_of_birth", str(entry.born)
-    if entry.has_one_country and entry.born and entry.born >= FIRST_YEAR_OF_CITIZENS:
-        country = COUNTRY_OF_ADJECTIVE.get(entry.adjective)
-        soviet = country == "Russia" and not (entry.died and entry.died <= LAST_YEAR_OF_RUSSIA)
-        if country and not soviet:
-            yield "P27", country
-    recent = entry.born is not None and entry.born >= FIRST_YEAR_OF_WRITERS
-    dated = recent or entry.adjective in ANCIENT_ADJECTIVES
-    if lemmas & WRITERS and entry.has_one_country and dated:
-        language = LANGUAGE_OF_ADJECTIVE.get(entry.adjective)
-        if language:
-            yield "P1412", language
+    if born:
+        yield "date_of_birth", str(born)
+    if "born in" in re.sub(r"\(born in \d{4}\)", "", synset.definition):
+        return  # the country of birth isn't that of the nationality
+    country = COUNTRY_OF_ADJECTIVE.get(adjective)
+    soviet = country == "Russia" and not 0 < died <= LAST_YEAR_OF_RUSSIA
+    if country and born >= FIRST_YEAR_OF_CITIZENS and not soviet:
+        yield "P27", country
+    dated = born >= FIRST_YEAR_OF_WRITERS or adjective in ANCIENT_ADJECTIVES
+    if lemmas & WRITERS and dated and adjective in LANGUAGE_OF_ADJECTIVE:
+        yield "P1412", LANGUAGE_OF_ADJECTIVE[adjective]

@@ -32,8 +32,6 @@ KIND_OF_LEMMA = {
     "American state": "state",
     "continent": "continent",
 }
-# Kinds whose names are often shared: only names with a single sense are kept.
-SETTLEMENTS = {"city"}
 # Changed since WordNet 3.0, or ambiguous without context.
 _EXCLUDED_TEXT = """
     Communism Peak, Baffin Bay, Lenin Peak, Baikal, Holy See, Pobeda Peak, Sudan, Bowery, Mobile,
@@ -46,12 +44,13 @@ EXCLUDED = frozenset(name.strip() for name in _EXCLUDED_TEXT.split(","))
 def facts(nouns: Nouns) -> Iterator[StarterFact]:
     """Yield all P31 facts of named places, battles and stars."""
     for synset in nouns.synsets.values():
-        kinds = {kind.words[0] for kind in nouns.targets(synset, INSTANCE_OF)}
+        kinds = {kind.lemmas[0] for kind in nouns.targets(synset, INSTANCE_OF)}
         objects = {KIND_OF_LEMMA[kind] for kind in kinds if kind in KIND_OF_LEMMA}
-        name = synset.words[0]
+        name = synset.lemmas[0]
         if not nouns.is_first_sense(name, synset) or name in EXCLUDED:
             continue
-        if objects & SETTLEMENTS and not nouns.is_only_sense(name, synset):
+        # Names of cities are often shared: only names with a single sense are kept.
+        if "city" in objects and len(nouns.senses[name.lower()]) > 1:
             continue
         for obj in sorted(objects):
             if obj not in name.lower():

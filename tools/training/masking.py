@@ -63,12 +63,3 @@ def draw_mask(
     ordered = -np.sort(-scores, axis=1)
     threshold = np.take_along_axis(ordered, n_hidden[:, None] - 1, axis=1)
     return usable & (scores >= threshold)
-
-
-def draw_uniform_mask(
-    lengths: npt.NDArray[np.int64], width: int, rate: float, rng: np.random.Generator
-) -> Mask:
-    """Draw a proportion `rate` of the tokens uniformly, at least one per passage."""
-    flags = np.full((len(lengths), width), STARTS_WORD, dtype=np.uint8)
-    plan = MaskingPlan(rate=rate, whole_word_share=0.0, weights=(1.0, 1.0, 1.0))
-    return draw_mask(flags, lengths, plan, rng)

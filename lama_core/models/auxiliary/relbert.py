@@ -63,9 +63,12 @@ class RelBert(HasDevice):
         return torch.cat(chunks).numpy() if chunks else np.zeros((0, 0), np.float32)
 
     def _embed(self, pairs: Sequence[tuple[str, str]]) -> torch.Tensor:
-        texts = [self._prompt(head, tail) for head, tail in pairs]
         encoded = self.tokenizer(
-            texts, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"
+            [self._prompt(head, tail) for head, tail in pairs],
+            padding=True,
+            truncation=True,
+            max_length=MAX_TOKENS,
+            return_tensors="pt",
         )
         ids, attention = encoded["input_ids"], encoded["attention_mask"]
         is_mask = ids == self.tokenizer.mask_token_id

@@ -11,8 +11,6 @@ from typing import Any, Protocol
 from lama_core.errors import UserError
 from lama_core.models.devices import device_of, one_device
 
-MAX_NEW_TOKENS = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Translation:
@@ -65,7 +63,7 @@ class HubTranslator:
                 num_return_sequences=n,
                 do_sample=False,
                 length_penalty=0.0,  # the plain log-probability
-                max_new_tokens=MAX_NEW_TOKENS,
+                max_new_tokens=64,
                 return_dict_in_generate=True,
                 output_scores=True,
             )

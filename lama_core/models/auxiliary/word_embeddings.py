@@ -15,13 +15,11 @@ from lama_core.models.hf.transformer import Transformer
 from lama_core.models.protocols import Pooling, Statement
 from lama_core.models.vocabulary import TokenVocabulary
 
-Span = tuple[int, int]
-
 
 def hidden_states(
     model: Transformer,
     texts: Sequence[str],
-    spans: Sequence[Sequence[Span]],
+    spans: Sequence[Sequence[tuple[int, int]]],
     *,
     layer: int = -1,
     pooling: Pooling = "mean",

@@ -64,8 +64,9 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     check_files(folder)
     release = release_in(folder)
     if release is None:
-        releases = plugins.rows("releases").values()
-        known = "; ".join(f"{release.title} ({release.files})" for release in releases)
+        known = "; ".join(
+            f"{release.title} ({release.files})" for release in plugins.rows("releases").values()
+        )
         raise UserError(
             plugins.missing("ELMo")
             or f"{folder} has no release in a supported format. Supported: {known}."
@@ -76,6 +77,7 @@ def convert_into(folder: Path, out: Path, on_progress: OnProgress = ignore) -> R
     try:
         check_contents(out)
     except UserError as error:
-        reason = str(error).replace(str(out), str(folder))
-        raise UserError(f"{folder} doesn't give a complete model: {reason}") from error
+        raise UserError(
+            f"{folder} doesn't give a complete model: {str(error).replace(str(out), str(folder))}"
+        ) from error
     return release

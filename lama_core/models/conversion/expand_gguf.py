@@ -1,7 +1,7 @@
 """`python -m lama_core.models.conversion.expand_gguf FILE FOLDER`: expand a GGUF file.
 
-Prints a line for each finished step and for each expanded tensor (`tensor 12 of 272`), so that the
-caller can show the progress.
+Prints a line for each expanded tensor (`tensor 12 of 272`), so that the caller can show the
+progress.
 """
 
 import json
@@ -23,7 +23,6 @@ MEMORY = (40, 3 << 30)
 CPU_SECONDS = (1 / 1_000_000, 60)
 ALONE = "model.gguf"
 EXPANSION = 2  # raised when a file's expansion changes, so that it is expanded again
-STEPS = ("libraries loaded", "tokenizer read", "weights expanded", "files written")
 TENSOR = re.compile(r"tensor (\d+) of (\d+)")
 
 
@@ -43,16 +42,13 @@ def expand(gguf: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as alone:
         link = Path(alone, ALONE)
         link.symlink_to(gguf.resolve())
-        _report(0)
         # transformers' own reader of these tokenizers splits some texts in another way.
         tokenizer, settings = read_tokenizer(link)
-        _report(1)
         # transformers shows a progress bar of the tensors: replace it with lines.
         vars(modeling_gguf_pytorch_utils)["tqdm"] = _each_reported
         model = AutoModelForCausalLM.from_pretrained(
             alone, gguf_file=ALONE, dtype=torch.float32, trust_remote_code=False
         )
-        _report(2)
         # transformers refuses to save weights from GGUF, although they are plain float32 now.
         if hasattr(model.config, "quantization_config"):
             del model.config.quantization_config
@@ -60,7 +56,6 @@ def expand(gguf: Path, folder: Path) -> None:
         model.config.save_pretrained(folder)
         save_model(model, str(folder / WEIGHTS), metadata={"format": "pt"})
         _sort_metadata(folder / WEIGHTS)
-        _report(3)
 
 
 def _sort_metadata(path: Path) -> None:
@@ -80,12 +75,6 @@ def _sort_metadata(path: Path) -> None:
         file.write(text)
 
 
-def limit(n_bytes: int) -> None:
-    """Limit this process's memory and CPU time by the file's size, if the system supports it."""
-    for limits, (each, least) in ((limit_memory, MEMORY), (limit_cpu, CPU_SECONDS)):
-        limits(int(each * n_bytes + least))
-
-
 def _each_reported(tensors: Sequence[Any], **_: object) -> Iterator[Any]:
     """Yield the tensors and print a line after each is expanded."""
     for number, tensor in enumerate(tensors, start=1):
@@ -93,12 +82,10 @@ def _each_reported(tensors: Sequence[Any], **_: object) -> Iterator[Any]:
         print(f"tensor {number} of {len(tensors)}", flush=True)
 
 
-def _report(step: int) -> None:
-    print(STEPS[step], flush=True)
-
-
 if __name__ == "__main__":
-    limit(Path(sys.argv[1]).stat().st_size)
+    # Limited by the file's size, if the system supports it.
+    for limit, (each, least) in ((limit_memory, MEMORY), (limit_cpu, CPU_SECONDS)):
+        limit(int(each * Path(sys.argv[1]).stat().st_size + least))
     try:
         expand(Path(sys.argv[1]), Path(sys.argv[2]))
     except UserError as error:

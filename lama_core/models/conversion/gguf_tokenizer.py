@@ -210,9 +210,6 @@ FILLING = {
     "fim_rep": "<|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame>",
     "fim_sep": "<|file_sep|>",
 }
-# Tokens that are words of the user whatever their type.
-VISIBLE = frozenset(("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"))
-
 # Phi-3's tokens whose following spaces aren't skipped.
 PLAIN = frozenset(("<unk>", "<s>", "<|endoftext|>"))
 GEMMA4 = ("gemma4", "granite-embed-multi-311m")
@@ -301,7 +298,9 @@ def _types(fields: Mapping[str, Any], tokens: Sequence[str]) -> dict[str, int]:
     for role, names in FILLING.items():
         if not any(f"{one}_token_id" in fields for one in role.split()):
             types |= dict.fromkeys(types.keys() & names.split(), CONTROL)
-    types |= dict.fromkeys(VISIBLE.intersection(types), USER_DEFINED)
+    # Tokens that are words of the user whatever their type.
+    visible = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"}
+    types |= dict.fromkeys(types.keys() & visible, USER_DEFINED)
     if (
         "<|end|>" in ends
         and ends & {"<|call|>", "<|calls|>"}

@@ -8,7 +8,6 @@ other folders, because their settings may differ.
 Source: Devlin et al. 2019, sections 3 and 3.1; logits equal `BertForMaskedLM`'s to 1e-4 (test).
 """
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -16,15 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.hf.fast_tokenizer import FastTokenizer
-from lama_core.models.hf.layers import (
-    BodyOutput,
-    EmbeddingTable,
-    Linear,
-    Norm,
-    Output,
-    read_network,
-)
+from lama_core.models.hf.layers import BodyOutput, EmbeddingTable, Linear, Norm, Output
 
 OWN_NAMES = {"cls.predictions.bias": "cls.predictions.decoder.bias"}
 _ATTENDED = ("query", "key", "value")
@@ -160,11 +151,3 @@ class _Head(nn.Module):
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         states = self.transform["LayerNorm"](functional.gelu(self.transform["dense"](states)))
         return self.decoder(states)
-
-
-def read_bert(folder: Path, dtype: torch.dtype) -> tuple[BertMaskedLM, FastTokenizer]:
-    """Return the model and tokenizer of a folder whose digest the catalogue has.
-
-    Raises UserError if a file can't be read.
-    """
-    return read_network(BertMaskedLM, folder, dtype, own_names=OWN_NAMES, copy=True)

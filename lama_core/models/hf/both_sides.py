@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from lama_core.grouping import grouped
-from lama_core.models.devices import map_distinct, run_in_passes, to_cpu
+from lama_core.models.devices import run_in_passes, to_cpu
 from lama_core.models.hf.inspection import InspectableModel
 from lama_core.models.protocols import (
     Hiding,
@@ -60,17 +60,6 @@ def tokens_to_score(read: TextTokens, scored: ScoredPart) -> list[int]:
     return [at for at in range(len(read.ids)) if scored == "statement" or read.marked[at]]
 
 
-def word_of(read: TextTokens, token: int) -> tuple[int, int]:
-    """Return the positions of the tokens of a token's word, as [first, end)."""
-    word = read.words[token]
-    first, end = token, token + 1
-    while word >= 0 and first and read.words[first - 1] == word:
-        first -= 1
-    while word >= 0 and end < len(read.ids) and read.words[end] == word:
-        end += 1
-    return first, end
-
-
 def span_of(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
     """Return the positions of the token, word, answer or text around a token, as [first, end).
 
@@ -83,7 +72,13 @@ def span_of(read: TextTokens, token: int, hiding: Hiding) -> tuple[int, int]:
     if hiding == "rest-of-answer" and read.marked[token]:
         answer = np.flatnonzero(read.marked)
         return int(answer[0]), int(answer[-1]) + 1
-    return word_of(read, token)
+    word = read.words[token]
+    first, end = token, token + 1
+    while word >= 0 and first and read.words[first - 1] == word:
+        first -= 1
+    while word >= 0 and end < len(read.ids) and read.words[end] == word:
+        end += 1
+    return first, end
 
 
 class TokenHidingModel(InspectableModel):
@@ -100,15 +95,10 @@ class TokenHidingModel(InspectableModel):
         return [*before, *self.vocabulary.encode(text), *after]
 
     def token_log_probs(self, texts: Sequence[str], *, begins: bool = False) -> list[TokenScores]:
-        def score(texts: list[str]) -> list[TokenScores]:
-            read = self.vocabulary.read([Statement(text, 0, len(text)) for text in texts])
-            values = self.hidden_log_probs(read, "original", "statement")
-            return [
-                TokenScores(self.vocabulary.show_text(tokens.ids), found)
-                for tokens, found in zip(read, values, strict=True)
-            ]
-
-        return map_distinct(score, texts)
+        scores = self.statement_log_probs(
+            [Statement(text, 0, len(text)) for text in texts], hiding="original"
+        )
+        return [TokenScores(one.tokens, one.log_probs) for one in scores]
 
     takes_start_token = False
 
@@ -124,10 +114,9 @@ class TokenHidingModel(InspectableModel):
         start_token: StartToken = "needed",
     ) -> list[StatementScores]:
         read = self.vocabulary.read(statements)
-        values = self.hidden_log_probs(read, hiding, scored)
         return [
             self.scored_statement(tokens, found, scored)
-            for tokens, found in zip(read, values, strict=True)
+            for tokens, found in zip(read, self.hidden_log_probs(read, hiding, scored), strict=True)
         ]
 
     def hidden_log_probs(
@@ -165,8 +154,13 @@ class TokenHidingModel(InspectableModel):
             ids[token:end] = [self.mask_id] * (end - token)
             # As in lm-pub-quiz, the special token after the text is hidden, too.
             closing = [self.mask_id] * len(after) if hiding == "rest-of-sentence" else after
-            whole = (*before, *ids, *closing)
-            yield MaskedCopy(whole, len(before) + token, read.ids[token : token + 1], number, token)
+            yield MaskedCopy(
+                (*before, *ids, *closing),
+                len(before) + token,
+                read.ids[token : token + 1],
+                number,
+                token,
+            )
 
     def logits_of(self, copies: Sequence[MaskedCopy]) -> torch.Tensor:
         """Logits of the scored tokens in copies of one shape, float32 [copy, token, vocabulary]."""

@@ -14,10 +14,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, place_of
@@ -25,7 +26,7 @@ from lama_core.errors import NoStartTokenError, TimeOverError
 from lama_core.models.devices import map_distinct, run_in_parts, run_or_refuse, to_cpu
 from lama_core.models.hf.continuation import CausalBatch, Prefix, batches_to_continue
 from lama_core.models.hf.inspection import InspectableModel
-from lama_core.models.hf.prefix_tree import MASKS_PER_PASS, Tree, padded, plan_trees
+from lama_core.models.hf.prefix_tree import Tree, plan_trees
 from lama_core.models.hf.transformer import (
     chosen_log_probs,
     first_place,
@@ -55,24 +56,9 @@ from lama_core.types import Query
 # Words rescored together: each pass reads all weights, and its logits take at most 128 MB.
 WORDS_PER_PASS = 100
 LOGITS_PER_PASS = 1 << 25
-# Statements need the logits of every token; a GPU holds them twice, 4 GB each time in fp32.
-LOGITS_OF_TEXTS = 1 << 30
 # Maximum number of tokens that continue a word.
 MAX_PIECES = 8
 T = TypeVar("T")
-
-
-class _Rescored(NamedTuple):
-    """Rescored words.
-
-    words: columns of the proposed words, and of the gold answer if it isn't one, int64 [word].
-    n_proposed: number of proposed words. of_tokens: log-probability of each token right of the
-    blank after each word, float32 [word, token]; NaN if not computed yet.
-    """
-
-    words: np.ndarray
-    n_proposed: int
-    of_tokens: np.ndarray
 
 
 class CausalModel(InspectableModel):
@@ -82,15 +68,17 @@ class CausalModel(InspectableModel):
     shares: whether prompts of different lengths can continue from the same cached prefix.
     tree_reach: maximum number of nodes of a prefix tree; 0 if it can't read trees.
     logits_of_texts: maximum number of logits that are held for whole texts.
-    masks_of_trees: maximum number of attention mask cells of prefix trees in a pass.
+    masks_of_trees: maximum number of attention mask cells in a pass, the sum of the prefix trees'
+        squared widths. A row that is too long for a tree of that size is computed separately,
+        without a mask.
     """
 
     kind: Kind = "causal"
     caches = True
     shares = False
     tree_reach = 0
-    logits_of_texts = LOGITS_OF_TEXTS
-    masks_of_trees = MASKS_PER_PASS
+    logits_of_texts = 1 << 30  # a GPU holds them twice, 4 GB each time in fp32
+    masks_of_trees = 1 << 24  # 64 MB in fp32
 
     def __init__(self, name: str, model: Any, tokenizer: Any, *, identity: str) -> None:
         super().__init__(name, model, tokenizer, identity=identity)
@@ -139,12 +127,10 @@ class CausalModel(InspectableModel):
         return left if left.token_ids else replace(left, token_ids=tuple(self._left_ids("")))
 
     def encode(self, query: Query, context: Context = "left") -> Encoded:
-        if query.n_blanks != 1:
-            raise ValueError("a causal model takes one blank at a time")
-        left, right = query.parts
+        left, right = query.parts  # one blank at a time
         ids = self._left_ids(left.rstrip())
         suffix = right.rstrip() if context == "both" else ""
-        n_suffix = len(self.vocabulary.encode_after(suffix)) if suffix else 0
+        n_suffix = len(self.vocabulary.encode_after(suffix))
         self.check_window(len(ids) + (1 + n_suffix if suffix else 0))
         turned = self._left_ids(turned_text(left, suffix))[: self.max_tokens] if suffix else ()
         return Encoded(
@@ -155,9 +141,6 @@ class CausalModel(InspectableModel):
             n_suffix=n_suffix,
             turned=tuple(turned),
         )
-
-    def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
-        return self.rescored_log_probs(batch, columns)
 
     def rescored_log_probs(
         self, batch: Sequence[Encoded], columns: Columns, on_first: OnScores | None = None
@@ -173,10 +156,11 @@ class CausalModel(InspectableModel):
         if not any(query.suffix for query in batch):
             return picked
         left = picked.log_probs
-        suffixes = [
-            self.vocabulary.encode_after(query.suffix) if query.suffix else [] for query in batch
-        ]
-        found: dict[int, _Rescored] = {}
+        suffixes = [self.vocabulary.encode_after(query.suffix) for query in batch]
+        # Row -> the columns of the proposed words, and of the gold answer if it isn't one, int64
+        # [word]; the number of proposed words; and the log-probability of each token right of the
+        # blank after each word, float32 [word, token], NaN if not computed yet.
+        found: dict[int, tuple[np.ndarray, int, np.ndarray]] = {}
         gold = np.full(len(batch), np.nan, np.float32)
 
         def scores() -> Scores:
@@ -214,11 +198,13 @@ class CausalModel(InspectableModel):
                 prefix=prefix,
                 until=query.until,
             ):
-                found[row] = _Rescored(words, n_proposed, of_tokens)
+                found[row] = words, n_proposed, of_tokens
                 if on_first and np.isnan(of_tokens).any():
                     on_first(scores())
                 on_first = None
         return scores()
+
+    blank_log_probs = rescored_log_probs
 
     def proposed_words(self, query: Encoded, left: np.ndarray, columns: Columns) -> np.ndarray:
         """Return the columns of the words to rescore, the best proposals first, int64 [word].
@@ -247,7 +233,7 @@ class CausalModel(InspectableModel):
         word is added if its probability is at least 0.5: `New York`. None if the first token is the
         whole word.
         """
-        if self.vocabulary.marks_ends:
+        if self.vocabulary.style == "suffix":
             return [None] * len(firsts)  # each token shows whether it ends its word
         texts = sorted({query.token_ids for query in encoded}, key=len, reverse=True)
         words: dict[int, str | None] = {}
@@ -303,8 +289,8 @@ class CausalModel(InspectableModel):
             return ""
         if not begins:
             return text if text[0].isalnum() or text == "-" else ""
-        name = word[:1].isupper() and text[0].isupper() and prob >= 0.5
-        return f" {text}" if name else ""
+        is_name = word[:1].isupper() and text[0].isupper() and prob >= 0.5
+        return f" {text}" if is_name else ""
 
     @staticmethod
     def best_forms(
@@ -379,22 +365,15 @@ class CausalModel(InspectableModel):
         self, left: list[int], cache: Any, words: Sequence[Sequence[int]], suffix: list[int]
     ) -> torch.Tensor:
         # The suffix's last token is predicted, but nothing after it is.
-        rows = torch.tensor([[*word, *suffix[:-1]] for word in words])
-        n_word, n_suffix = len(words[0]), len(suffix)
-        offset = 0
+        before, n_suffix = left if cache is None else [], len(suffix)
+        rows = torch.tensor([[*before, *word, *suffix[:-1]] for word in words])
         inputs: dict[str, Any] = {}
-        if cache is None:
-            rows = torch.cat([torch.tensor([left]).expand(len(words), -1), rows], dim=1)
-            offset = len(left)
-        else:
+        if cache is not None:
             shared = copy.deepcopy(cache)
             shared.reorder_cache(torch.zeros(len(words), dtype=torch.int64, device=self.device))
             inputs = {"past_key_values": shared, "use_cache": True}
-        at = torch.arange(offset + n_word - 1, offset + n_word + n_suffix - 1)
-        where = (
-            torch.arange(len(words)).repeat_interleave(n_suffix),
-            at.repeat(len(words)),
-        )
+        at = torch.arange(rows.shape[1] - n_suffix, rows.shape[1])
+        where = (torch.arange(len(words)).repeat_interleave(n_suffix), at.repeat(len(words)))
         logits, _ = self.forward(where, input_ids=rows, **inputs)
         targets = torch.tensor(suffix).repeat(len(words))
         return chosen_log_probs(logits, targets).reshape(len(words), n_suffix)
@@ -448,10 +427,9 @@ class CausalModel(InspectableModel):
             left: self.start(begins=left in begun, start_token=start_token) for left in set(lefts)
         }
         rows = [(*starts[left], *tokens.ids) for left, tokens in zip(lefts, read, strict=True)]
-        values = map_distinct(self.chain_log_probs, rows)
         return [
             self.scored_statement(tokens, found[len(found) - len(tokens.ids) :], scored)
-            for tokens, found in zip(read, values, strict=True)
+            for tokens, found in zip(read, map_distinct(self.chain_log_probs, rows), strict=True)
         ]
 
     def chain_log_probs(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
@@ -494,10 +472,12 @@ class CausalModel(InspectableModel):
 
         numbers: the index in `rows` of each row number in the trees.
         """
-        width = len(trees[0].tokens)
-        ids = torch.tensor([padded(tree.tokens, width) for tree in trees])
-        places = torch.tensor([padded(tree.depths, width) for tree in trees]) + self.first_place
-        sees = torch.from_numpy(np.stack([tree.sees(width) for tree in trees]))[:, None]
+        # No token attends to the zeros that pad a tree.
+        ids, depths = (
+            pad_sequence([torch.tensor(one) for one in rows_of_trees], batch_first=True)
+            for rows_of_trees in zip(*((tree.tokens, tree.depths) for tree in trees), strict=True)
+        )
+        sees = torch.from_numpy(np.stack([tree.sees(ids.shape[1]) for tree in trees]))[:, None]
         dtype = self.model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype).masked_fill_(~sees, torch.finfo(dtype).min)
         where = (
@@ -505,7 +485,11 @@ class CausalModel(InspectableModel):
             torch.tensor([node for tree in trees for node in range(len(tree.tokens))]),
         )
         logits, _ = self.raw_forward(
-            where, input_ids=ids, position_ids=places, attention_mask=mask, use_cache=False
+            where,
+            input_ids=ids,
+            position_ids=depths + self.first_place,
+            attention_mask=mask,
+            use_cache=False,
         )
         normalisers = log_normalisers(logits)
         first = 0

@@ -13,21 +13,16 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import IO, Any, cast
 
 from lama_core.errors import UserError
-from lama_core.files import read_file
 from lama_core.models.hf.render_chats import CPU_SECONDS
-from lama_core.models.model_folder import CHAT_TEMPLATE, TOKENIZER_CONFIG, read_json
-from lama_core.models.protocols import Chat, Message
+from lama_core.models.protocols import Chat
 from lama_core.paths import IMPORT_ROOT
 
 SIGXCPU = getattr(signal, "SIGXCPU", 24)  # ends a process that has used its CPU time
 # The process is ended after this wall-clock time, for systems without a limit of CPU time.
 SECONDS = 60.0
-DEFAULT = "default"  # name of the template for plain chats, if there are several
-TRIAL = Chat((Message("user", "What is the capital of France?"),))
 
 
 def stored_template(tokenizer: Any) -> object:
@@ -36,7 +31,7 @@ def stored_template(tokenizer: Any) -> object:
     If there are several templates, it is the default one. None or empty if there is none.
     """
     stored = getattr(tokenizer, "chat_template", None)
-    return stored.get(DEFAULT) if isinstance(stored, dict) else stored
+    return stored.get("default") if isinstance(stored, dict) else stored
 
 
 def render_chat(name: str, tokenizer: Any, chat: Chat) -> str:
@@ -56,41 +51,10 @@ def render_chat(name: str, tokenizer: Any, chat: Chat) -> str:
     try:
         return RENDERER.render(template, chat, tokenizer.special_tokens_map)
     except ValueError as error:
-        raise UserError(fault_message(name, str(error))) from error
-
-
-def fault_message(name: str, reason: str) -> str:
-    """Return the message that a model's chat template can't be used."""
-    return (
-        f"The chat template of {name} can't be used: {reason.rstrip('.')}. Ask with --plain, or in "
-        'the app with "Continue the text as it is".'
-    )
-
-
-def fault_of_template(folder: Path) -> str:
-    """Return why a model folder's chat template can't be used; empty if it can, or if it has none.
-
-    Raises UserError if one of its files can't be read.
-    """
-    path = folder / TOKENIZER_CONFIG
-    config = read_json(path) if path.exists() else {}
-    special = {
-        key: value
-        for key, value in config.items()
-        if key.endswith("_token") and isinstance(value, str)
-    }
-    stored = config.get("chat_template")
-    if isinstance(stored, list):  # several templates, with names
-        named = [one for one in stored if isinstance(one, dict)]
-        stored = next((one.get("template") for one in named if one.get("name") == DEFAULT), None)
-    try:
-        if (folder / CHAT_TEMPLATE).exists():
-            stored = read_file(folder / CHAT_TEMPLATE).decode()
-        if stored:
-            RENDERER.render(stored, TRIAL, special)
-    except ValueError as error:
-        return str(error)
-    return ""
+        raise UserError(
+            f"The chat template of {name} can't be used: {str(error).rstrip('.')}. Ask with "
+            '--plain, or in the app with "Continue the text as it is".'
+        ) from error
 
 
 class Renderer:

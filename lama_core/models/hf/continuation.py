@@ -68,11 +68,11 @@ class CausalBatch:
             return self._uncached()
         if self.prefixes[0]:
             different = list(dict.fromkeys(map(tuple, self.prefixes)))
-            ids, self.mask = self._padded(different)
+            ids, self.mask = self.model.padded(different, "left")
             self._pass(ids)
             self._select([different.index(tuple(one)) for one in self.prefixes])
         rests = [row[len(one) :] for row, one in zip(self.rows, self.prefixes, strict=True)]
-        ids, mask = self._padded(rests)
+        ids, mask = self.model.padded(rests, "left")
         self.mask = torch.cat([self.mask, mask], dim=1)
         return self._pass(ids)
 
@@ -102,14 +102,6 @@ class CausalBatch:
         chosen = torch.tensor(places)
         self.mask = self.mask[chosen]
         self.cache.reorder_cache(chosen.to(self.model.device))
-
-    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return rows of token ids, padded on the left, and their attention mask."""
-        width = max(map(len, rows))
-        padding = self.model.padding_id
-        ids = [[padding] * (width - len(row)) + list(row) for row in rows]
-        mask = [[0] * (width - len(row)) + [1] * len(row) for row in rows]
-        return torch.tensor(ids), torch.tensor(mask)
 
     def _pass(self, ids: torch.Tensor) -> torch.Tensor:
         """Read tokens after those in the cache; return the logits after the last ones."""

@@ -110,5 +110,6 @@ def read_tokenizer(folder: Path) -> FastTokenizer:
     text = read_file(folder / "tokenizer.json").decode()
     template = folder / CHAT_TEMPLATE
     chat_template = read_file(template).decode() if template.exists() else None
-    config = read_json(folder / TOKENIZER_CONFIG)
-    return FastTokenizer(Tokenizer.from_str(text), config, chat_template)
+    return FastTokenizer(
+        Tokenizer.from_str(text), read_json(folder / TOKENIZER_CONFIG), chat_template
+    )

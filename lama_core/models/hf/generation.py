@@ -26,8 +26,6 @@ from lama_core.models.hf.self_checks import find_lookback
 from lama_core.models.protocols import Chat, Ending, GeneratedText
 from lama_core.progress import Progress, report_step
 
-LONGEST_MARK = 16  # tokens
-
 
 def generate(
     model: Any, prompts: Sequence[str | Chat], max_tokens: int, until: float = math.inf
@@ -50,8 +48,7 @@ def generate(
     rows = [checked_ids(model, prompt, max_tokens) for prompt in prompts]
     # The padding between a shared beginning and the rest must not push tokens out of a window.
     width = 2 * max(map(len, rows), default=0) + max_tokens
-    may_share = model.kind == "causal" and model.shares
-    shares = may_share and width <= find_lookback(model.model.config)
+    shares = model.kind == "causal" and model.shares and width <= find_lookback(model.model.config)
     # Each distinct prompt is continued once; sorted, prompts with the same beginning share a batch.
     different = sorted(set(map(tuple, rows)))
     chats = {
@@ -131,11 +128,8 @@ def _greedy(
                 log_probs[number].append(values[place])
                 if not readers[number].read(ids[number])[1].is_whole:
                     kept.append(place)
-        running = [running[place] for place in kept]
-        if not kept or step + 1 == max_tokens:
-            running = []
-            break
-        if time.monotonic() >= until:
+        running = [running[place] for place in kept if step + 1 < max_tokens]
+        if not running or time.monotonic() >= until:
             break
         report_step(Progress("Writing", step + 1, max_tokens, "tokens"))
         logits = batch.next(tokens, kept)
@@ -149,8 +143,8 @@ def _special_ids(tokenizer: Any) -> frozenset[int]:
     """Return the tokens that transformers omits from a text with `skip_special_tokens`."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     added = backend.get_added_tokens_decoder() if backend is not None else {}
-    more = (number for number, token in added.items() if token.special)
-    return frozenset((*tokenizer.all_special_ids, *more))
+    more = {number for number, token in added.items() if token.special}
+    return frozenset(more.union(tokenizer.all_special_ids))
 
 
 class _Reader:
@@ -164,7 +158,7 @@ class _Reader:
         self, tokenizer: Any, special: frozenset[int], prompt: Sequence[int], *, is_chat: bool
     ) -> None:
         self.tokenizer, self.special, self.is_chat = tokenizer, special, is_chat
-        end = tokenizer.decode(prompt[-LONGEST_MARK:]) if is_chat else ""
+        end = tokenizer.decode(prompt[-16:]) if is_chat else ""  # no mark has more tokens
         self.opened = opened_block(end, self._is_known)
 
     def _is_known(self, mark: str) -> bool:
@@ -229,9 +223,8 @@ def _end_tokens(model: Any) -> set[int]:
 
     Raises UserError if the configuration has something else.
     """
-    ends = getattr(getattr(model.model, "generation_config", None), "eos_token_id", None)
-    if ends is None:
-        ends = model.tokenizer.eos_token_id
+    own = getattr(getattr(model.model, "generation_config", None), "eos_token_id", None)
+    ends = model.tokenizer.eos_token_id if own is None else own
     found = ends if isinstance(ends, list) else [] if ends is None else [ends]
     if not all(isinstance(token, int) for token in found):
         raise UserError(
@@ -248,9 +241,8 @@ class _Seq2SeqBatch:
         self.model, self.size = model, len(rows)
         ids, self.mask = model.padded(rows)
         with model.passing():
-            encoder = model.model.get_encoder()
             there = model._on_device({"input_ids": ids, "attention_mask": self.mask})
-            self.states = encoder(**there)[0]
+            self.states = model.model.get_encoder()(**there)[0]
         self.cache: Any = None
 
     def first(self) -> torch.Tensor:
@@ -271,14 +263,13 @@ class _Seq2SeqBatch:
         from transformers.modeling_outputs import BaseModelOutput
 
         where = (torch.arange(len(said)), torch.full((len(said),), said.shape[1] - 1))
-        inputs: dict[str, Any] = {"past_key_values": self.cache} if self.cache is not None else {}
         logits, output = self.model.forward(
             where,
             encoder_outputs=BaseModelOutput(last_hidden_state=self.states),
             attention_mask=self.mask,
             decoder_input_ids=said,
+            past_key_values=self.cache,
             use_cache=True,
-            **inputs,
         )
         self.cache = output.past_key_values
         return logits

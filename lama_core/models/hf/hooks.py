@@ -56,8 +56,11 @@ class HookedModel(Transformer):
 
         ids: int64 [row, token]. slopes: whether the pass needs gradients.
         """
-        where = (torch.arange(len(ids)), torch.full((len(ids),), at))
-        return self.forward(where, slopes=slopes, **self.inputs_of(ids))[0]
+        return self.forward(
+            (torch.arange(len(ids)), torch.full((len(ids),), at)),
+            slopes=slopes,
+            **self.inputs_of(ids),
+        )[0]
 
     def read_at(self, encoded: Encoded) -> int:
         """Return the position in the layers' output that the first blank is predicted from."""

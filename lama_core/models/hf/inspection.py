@@ -66,17 +66,9 @@ HALVING_FACTOR = 1 / 4
 POINTS_PER_INTERVAL = 8
 
 
-@dataclass(frozen=True, slots=True)
-class RanLayer:
-    """A layer that ran.
-
-    stack: index of the module list that contains it. before, after: its input and output at the
-    position that is read, float [dim]; None unless they are hidden states [1, position, dim].
-    """
-
-    stack: int
-    before: torch.Tensor | None
-    after: torch.Tensor | None
+# A layer that ran: the index of the module list that contains it, and its input and output at the
+# position that is read, float [dim]; None unless they are hidden states [1, position, dim].
+RanLayer = tuple[int, torch.Tensor | None, torch.Tensor | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +124,9 @@ class InspectableModel(HookedModel):
     def _layer_logits(self, encoded: Encoded) -> torch.Tensor:
         """Logits at the first blank after each layer, float32 [layer, vocabulary]."""
         layers, own = self._ran_layers(encoded)
-        stack = layers[-1].stack if layers else -1
-        through = [layer for layer in layers if layer.stack == stack]
-        states = [layer.before for layer in through[:1]]
-        states += [layer.after for layer in through]
+        stack = layers[-1][0] if layers else -1
+        through = [layer for layer in layers if layer[0] == stack]
+        states = [*(before for _, before, _ in through[:1]), *(after for _, _, after in through)]
         known = [state for state in states if state is not None]
         if not through or len(known) < len(states) or len(through) != self._n_layers(len(through)):
             raise UserError(
@@ -155,11 +146,9 @@ class InspectableModel(HookedModel):
     def _n_layers(self, otherwise: int) -> int:
         """Return the configured number of layers, or `otherwise` if none is configured."""
         config = self.model.config
-        if getattr(config, "is_encoder_decoder", False):
-            named = getattr(config, "num_decoder_layers", None)
-            if named is not None:
-                return int(named)
-        return int(getattr(text_config(config), "num_hidden_layers", otherwise))
+        named = getattr(text_config(config), "num_hidden_layers", otherwise)
+        of_decoder = getattr(config, "num_decoder_layers", None) or named
+        return int(of_decoder if getattr(config, "is_encoder_decoder", False) else named)
 
     def _ran_layers(self, encoded: Encoded) -> tuple[list[RanLayer], torch.Tensor]:
         """Return the layers in the order in which they ran, and the logits, [1, vocabulary]."""
@@ -174,7 +163,7 @@ class InspectableModel(HookedModel):
 
         def watch(module: nn.Module, given: Any, named: Any, output: Any) -> None:
             first = given[0] if given else named.get("hidden_states")
-            layers.append(RanLayer(self._stacks[module], state(first), state(output)))
+            layers.append((self._stacks[module], state(first), state(output)))
 
         with self.watching(watch):
             own = self.logits_of_ids(torch.tensor([encoded.token_ids]), at)
@@ -205,8 +194,9 @@ class InspectableModel(HookedModel):
 
         first = replace(encoded, token_ids=encoded.token_ids[:1], positions=(0,))
         with self.watching(replace_output):
-            ids = torch.tensor([first.token_ids] * len(states))
-            return self.logits_of_ids(ids, self.read_at(first))
+            return self.logits_of_ids(
+                torch.tensor([first.token_ids] * len(states)), self.read_at(first)
+            )
 
     def erased(
         self, encoded: Encoded, word: Sequence[int], *, until: float = math.inf
@@ -268,8 +258,9 @@ class InspectableModel(HookedModel):
             found, n = _integrate_adaptively(log_prob, integrate, baseline, log_probs, until)
         else:
             found, n = integrate(0.0, 1.0, steps), steps
-        values = found[places].float().numpy()
-        return self._make_attribution(encoded, places, values, log_probs, baseline, n)
+        return self._make_attribution(
+            encoded, places, found[places].float().numpy(), log_probs, baseline, n
+        )
 
     def _gradients(
         self, encoded: Encoded, word: Sequence[int], points: torch.Tensor
@@ -280,29 +271,22 @@ class InspectableModel(HookedModel):
         """
 
         def run(some: Sequence[int]) -> torch.Tensor:
-            return to_cpu(
-                self._gradients_at(encoded, word, points[some[0] : some[-1] + 1])
-            ).double()
+            embeddings = points[some[0] : some[-1] + 1].detach().requires_grad_()
+            ids = torch.tensor([encoded.token_ids] * len(embeddings))
+            try:
+                with self.passing(slopes=True), self.embedding(embeddings):
+                    logits = self.logits_of_ids(ids, self.read_at(encoded), slopes=True)
+                    if self._here.embeddings is not None:
+                        raise self._no_gradients("it doesn't embed its text with a single table")
+                    total = word_log_probs(logits, [word]).sum()
+                    return to_cpu(torch.autograd.grad(total, embeddings)[0]).double()
+            except RuntimeError as error:
+                if is_out_of_memory(error):
+                    raise
+                raise self._no_gradients(str(error).partition(":")[0]) from error
 
         size = self.tokens_per_pass // MEMORY_FACTOR // points.shape[1]
         return torch.cat(run_in_passes(run, range(len(points)), size))
-
-    def _gradients_at(
-        self, encoded: Encoded, word: Sequence[int], embeddings: torch.Tensor
-    ) -> torch.Tensor:
-        """`_gradients` of points in one pass, on the model's device."""
-        embeddings = embeddings.detach().requires_grad_()
-        ids = torch.tensor([encoded.token_ids] * len(embeddings))
-        try:
-            with self.passing(slopes=True), self.embedding(embeddings):
-                logits = self.logits_of_ids(ids, self.read_at(encoded), slopes=True)
-                if self._here.embeddings is not None:
-                    raise self._no_gradients("it doesn't embed its text with a single table")
-                return torch.autograd.grad(word_log_probs(logits, [word]).sum(), embeddings)[0]
-        except RuntimeError as error:
-            if is_out_of_memory(error):
-                raise
-            raise self._no_gradients(str(error).partition(":")[0]) from error
 
     def _no_gradients(self, why: str) -> UserError:
         return UserError(f"{self.name} has no token gradients ({why}). Use erasure instead.")
@@ -354,10 +338,8 @@ class InspectableModel(HookedModel):
             baseline: As for `Attribution`.
             n_points: As for `Attribution`.
         """
-        ids = encoded.token_ids
-        shown = dict(
-            zip(places, self.vocabulary.show_text([ids[at] for at in places]), strict=True)
-        )
+        texts = self.vocabulary.show_text([encoded.token_ids[at] for at in places])
+        shown = dict(zip(places, texts, strict=True))
         of_tokens = dict(zip(places, values.tolist(), strict=True))
         every = self.text_range(encoded)
         return Attribution(

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import nn
-from torch.nn import functional
 
 from lama_core.errors import UserError
 from lama_core.models.hf.fast_tokenizer import FastTokenizer, read_tokenizer
@@ -35,32 +34,23 @@ class BodyOutput(NamedTuple):
     hidden_states: tuple[torch.Tensor, ...] | None = None
 
 
-class Linear(nn.Module):
+class _Uninitialised(nn.Module):
+    """A layer whose weights aren't set before they are read from a file."""
+
+    def reset_parameters(self) -> None:
+        """Leave the weights as they are."""
+
+
+class Linear(_Uninitialised, nn.Linear):
     """Linear layer. weight: [width, width_in]. bias: [width], optional."""
 
-    def __init__(self, width_in: int, width: int, *, bias: bool = True) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(width, width_in))
-        self.bias = nn.Parameter(torch.empty(width)) if bias else None
 
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Return [..., width] for states [..., width_in]."""
-        return functional.linear(states, self.weight, self.bias)
-
-
-class Norm(nn.Module):
+class Norm(_Uninitialised, nn.LayerNorm):
     """Layer normalisation over the last axis."""
 
-    def __init__(self, width: int, epsilon: float) -> None:
-        super().__init__()
-        self.weight, self.bias = (nn.Parameter(torch.empty(width)) for _ in range(2))
-        self.epsilon = epsilon
 
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the normalised states."""
-        return functional.layer_norm(
-            states, self.weight.shape, self.weight, self.bias, self.epsilon
-        )
+class EmbeddingTable(_Uninitialised, nn.Embedding):
+    """Embedding table, one vector per row."""
 
 
 class RmsNorm(nn.Module):
@@ -76,18 +66,6 @@ class RmsNorm(nn.Module):
         wide = states.float()
         scaled = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.epsilon)
         return self.weight * scaled.to(states.dtype)
-
-
-class EmbeddingTable(nn.Module):
-    """Embedding table, one vector per row."""
-
-    def __init__(self, n_rows: int, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(n_rows, width))
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return [..., width] for row numbers [...]."""
-        return functional.embedding(rows, self.weight)
 
 
 def read_network(

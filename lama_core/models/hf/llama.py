@@ -7,22 +7,13 @@ Source: Touvron et al. 2023, section 2.2; Su et al. 2021 (rotary embeddings); Ai
 (several heads share keys and values). Log-probabilities equal `LlamaForCausalLM`'s to 1e-4 (test).
 """
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from lama_core.models.hf.fast_tokenizer import FastTokenizer
-from lama_core.models.hf.layers import (
-    BodyOutput,
-    EmbeddingTable,
-    Linear,
-    Output,
-    RmsNorm,
-    read_network,
-)
+from lama_core.models.hf.layers import BodyOutput, EmbeddingTable, Linear, Output, RmsNorm
 
 OWN_NAMES = {"lm_head.weight": "model.embed_tokens.weight"}  # one table, stored under either name
 
@@ -34,11 +25,6 @@ class PrefixCache:
 
     def __init__(self) -> None:
         self.layers: list[TensorPair] = []
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens of each row, padding included."""
-        return self.layers[0][0].shape[2] if self.layers else 0
 
     def add(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> TensorPair:
         """Add new tokens to a layer; return the keys and values of all tokens."""
@@ -120,7 +106,7 @@ class _Body(nn.Module):
     ) -> BodyOutput:
         states = self.embed_tokens(input_ids)
         cache = PrefixCache() if use_cache and past_key_values is None else past_key_values
-        n_before = cache.n_tokens if cache else 0
+        n_before = cache.layers[0][0].shape[2] if cache and cache.layers else 0
         if position_ids is None:
             n = states.shape[1]
             position_ids = torch.arange(n_before, n_before + n, device=states.device)[None]
@@ -240,13 +226,3 @@ class _Mlp(nn.Module):
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         return self.down_proj(functional.silu(self.gate_proj(states)) * self.up_proj(states))
-
-
-def read_llama(
-    folder: Path, dtype: torch.dtype, device: str = "cpu"
-) -> tuple[LlamaCausalLM, FastTokenizer]:
-    """Return the model and tokenizer of a folder whose digest the catalogue has.
-
-    Raises UserError if a file can't be read.
-    """
-    return read_network(LlamaCausalLM, folder, dtype, own_names=OWN_NAMES, device=device)

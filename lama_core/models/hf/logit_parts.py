@@ -61,7 +61,7 @@ class Scaling:
     mean: bool = False
 
     def apply(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the scaled states, [state, dim]."""
+        """Return the scaled states, [..., dim]."""
         if self.mean:
             states = states - states.mean(-1, keepdim=True)
         return states * self.factor
@@ -79,7 +79,7 @@ class Projection:
     weight: torch.Tensor
 
     def apply(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the projected states, [state, out]."""
+        """Return the projected states, [..., out]."""
         return states @ self.weight.T
 
     def back(self, direction: torch.Tensor) -> torch.Tensor:
@@ -160,12 +160,6 @@ class Path:
             found.append(step.back(found[-1]))
         return found[::-1]
 
-    def follow(self, states: torch.Tensor, at: int) -> torch.Tensor:
-        """Apply step `at` and all later ones to states, [state, dim]."""
-        for step in self.steps[at:]:
-            states = step.apply(states)
-        return states
-
     def refusal(self, why: str) -> UserError:
         """Return the error for a model whose logits can't be divided into parts."""
         return unsupported(self.model.name, self.model.model, why)
@@ -211,7 +205,11 @@ def logit_parts(
     bound = TOLERANCES[model.precision] * max(float(logits.std()), 1e-3)
     if float((to_cpu(product).double() - logits).abs().max()) > bound:
         raise path.refusal("its logits aren't a product with the last hidden state")
-    chosen = [_best(logits, answer), *([] if against is None else [_best(logits, against)])]
+    chosen = [
+        max(forms, key=lambda token: float(logits[token]))
+        for forms in (answer, against)
+        if forms is not None
+    ]
     signs = torch.tensor([1.0, -1.0][: len(chosen)], dtype=torch.float64)
     directions = path.directions(signs @ _double(table.weight[chosen]))
     bias = 0.0 if stored is None else float(signs @ stored[chosen])
@@ -334,8 +332,10 @@ def _neurons(
     for at in values.abs().topk(min(N_NEURONS, len(values))).indices.tolist():
         number = int(torch.searchsorted(ends, at, right=True))
         one, neuron = mlps[number], at - int(ends[number]) + len(mlps[number].inputs)
-        added = one.inputs[neuron] * one.columns[neuron]
-        raised = to_cpu(table.weight @ path.follow(added[None], one.term.at)[0].to(table.weight))
+        state = one.inputs[neuron] * one.columns[neuron]  # what the neuron adds
+        for step in path.steps[one.term.at :]:
+            state = step.apply(state)
+        raised = to_cpu(table.weight @ state.to(table.weight))
         best = raised.float().topk(min(4 * N_PROMOTED, len(raised))).indices.tolist()
         shown = (word.strip() for word in path.model.vocabulary.show_text(best))
         words = dict.fromkeys(word for word in shown if word)  # as displayed, without spaces
@@ -349,11 +349,6 @@ def _neurons(
             )
         )
     return tuple(found)
-
-
-def _best(logits: torch.Tensor, forms: Sequence[int]) -> int:
-    """Return the token with the largest logit."""
-    return max(forms, key=lambda token: float(logits[token]))
 
 
 def weight_of(module: nn.Module) -> torch.Tensor:

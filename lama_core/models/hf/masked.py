@@ -27,15 +27,6 @@ from lama_core.models.vocabulary import token_ids
 from lama_core.types import Query
 
 
-def token_types(
-    ids: torch.Tensor, separator: int, attention_mask: torch.Tensor | None = None
-) -> torch.Tensor:
-    """Return token types, int64 [row, token]: 1 after the first separator, else 0 (as padding)."""
-    is_separator = (ids == separator).long()
-    types = (is_separator.cumsum(1) - is_separator).clamp(max=1)
-    return types if attention_mask is None else types * attention_mask.to(types.device)
-
-
 class MaskedModel(TokenHidingModel):
     """Fills blanks from the context on both sides."""
 
@@ -70,10 +61,15 @@ class MaskedModel(TokenHidingModel):
         return after[0] if has_types and len(after) == 1 else None
 
     def _on_device(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Move the inputs to the model's device; add token types if a row has two segments."""
-        ids = inputs.get("input_ids")
-        if ids is not None and self.separator is not None:
-            types = token_types(ids, self.separator, inputs.get("attention_mask"))
+        """Move the inputs to the model's device; add token types if a row has two segments.
+
+        They are 1 after the first separator, else 0 (as padding).
+        """
+        if "input_ids" in inputs and self.separator is not None:
+            is_separator = (inputs["input_ids"] == self.separator).long()
+            types = (is_separator.cumsum(1) - is_separator).clamp(max=1)
+            if (mask := inputs.get("attention_mask")) is not None:
+                types = types * mask.to(types.device)
             if types.any():
                 inputs = inputs | {"token_type_ids": types}
         return super()._on_device(inputs)
@@ -192,22 +188,18 @@ class MaskedModel(TokenHidingModel):
 
     def masked_word_log_probs(self, asked: Sequence[tuple[Query, str]]) -> list[WordScore]:
         """Log-probability of each word at its query's first blank; all its tokens are masked."""
-        masked = [
-            self._masked(encoded, 0, word)
-            for encoded, (_, word) in zip(
-                self.encode_all([query for query, _ in asked]), asked, strict=True
-            )
-        ]
+        encoded = self.encode_all([query for query, _ in asked])
+        words = [word for _, word in asked]
+        masked = [self._masked(one, 0, word) for one, word in zip(encoded, words, strict=True)]
         wanted = [range(start, start + len(pieces)) for _, start, pieces in masked]
         log_probs = to_cpu(
             torch.log_softmax(self.logits([ids for ids, _, _ in masked], wanted), dim=1)
         )
-        found, first = [], 0
-        for _, _, pieces in masked:
-            own = log_probs[range(first, first + len(pieces)), pieces]
-            first += len(pieces)
-            found.append(self.word_score(pieces, float(own.sum())))
-        return found
+        parts = log_probs.split([len(pieces) for _, _, pieces in masked])
+        return [
+            self.word_score(pieces, float(part[range(len(pieces)), pieces].sum()))
+            for (_, _, pieces), part in zip(masked, parts, strict=True)
+        ]
 
     def _masked(
         self, encoded: Encoded, blank: int, word: str

@@ -34,8 +34,10 @@ class Layer:
     @property
     def modules(self) -> tuple[nn.Module, ...]:
         """The modules of all fields; a module can occur twice."""
-        parts = (self.attention, self.mlp, self.attention_out, self.mlp_out)
-        return (self.whole, *parts, *self.norms)
+        return (
+            *(self.whole, self.attention, self.mlp, self.attention_out, self.mlp_out),
+            *self.norms,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,13 @@ _ROBERTA_HEAD = ("lm_head.dense", "lm_head.layer_norm")
 
 
 def _like_bert(layers: str, *head: str) -> _Names:
-    norms = ("attention.output.LayerNorm", "output.LayerNorm")
-    return _Names(layers, "attention.output.dense", "output.dense", norms=norms, head=head)
+    return _Names(
+        layers,
+        "attention.output.dense",
+        "output.dense",
+        norms=("attention.output.LayerNorm", "output.LayerNorm"),
+        head=head,
+    )
 
 
 FAMILIES = (
@@ -148,21 +155,15 @@ FAMILIES = (
         head=("vocab_transform", "vocab_layer_norm"),
     ),
 )
-SHARED_LAYERS = "albert.encoder.albert_layer_groups"
-CONVOLUTION = "deberta.encoder.conv"  # in DeBERTa-v2's two largest models
-SUPPORTED = (
-    "GPT-2, Llama, Mistral, Qwen2, OLMo 2, GPT-NeoX (Pythia), OPT, BERT, DistilBERT, RoBERTa, "
-    "ELECTRA, MPNet, DeBERTa and ModernBERT"
-)
 
 
 def find_parts(name: str, model: Any) -> ModelParts:
     """Return the modules of a model's parts; raise UserError if its family isn't supported."""
     if getattr(model.config, "is_encoder_decoder", False):
         raise unsupported(name, model, "it has an encoder and a decoder")
-    if _find(model, SHARED_LAYERS) is not None:
+    if _find(model, "albert.encoder.albert_layer_groups") is not None:
         raise unsupported(name, model, "all of its layers are the same modules")
-    if _find(model, CONVOLUTION) is not None:
+    if _find(model, "deberta.encoder.conv") is not None:  # in DeBERTa-v2's two largest models
         raise unsupported(name, model, "a convolution changes the first layer's hidden states")
     for names in FAMILIES:
         stack = _find(model, names.layers)
@@ -190,7 +191,8 @@ def unsupported(name: str, model: Any, why: str) -> UserError:
     """Return the error for a model of a family whose parts can't be read. why: the reason."""
     return UserError(
         f"Can't read the attention and MLPs of {name} (family {model.config.model_type}): {why}; "
-        f"supported families are {SUPPORTED}."
+        "supported families are GPT-2, Llama, Mistral, Qwen2, OLMo 2, GPT-NeoX (Pythia), OPT, "
+        "BERT, DistilBERT, RoBERTa, ELECTRA, MPNet, DeBERTa and ModernBERT."
     )
 
 

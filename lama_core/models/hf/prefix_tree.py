@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 WIDTH = 128
 # A tree of long rows may be this many times as long as a row, so that several rows share it.
 LONG = 4
-# Maximum number of attention mask cells in a pass, the sum of the trees' squared widths: 64 MB in
-# fp32. A row that is too long for a tree of that size is computed separately, without a mask.
-MASKS_PER_PASS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +78,7 @@ def plan_trees(rows: Sequence[Sequence[int]], max_tokens: int) -> list[Tree]:
 
 def n_shared(left: Sequence[int], right: Sequence[int]) -> int:
     """Return the number of tokens that two rows both begin with."""
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((n for n, (one, other) in pairs if one != other), min(len(left), len(right)))
-
-
-def padded(values: Sequence[int], width: int) -> list[int]:
-    """Pad values with zeros to a width; no token attends to padding."""
-    return [*values, *[0] * (width - len(values))]
+    return next(
+        (n for n, (one, other) in enumerate(zip(left, right, strict=False)) if one != other),
+        min(len(left), len(right)),
+    )

@@ -8,7 +8,7 @@ The results of the two libraries differ in the last digits.
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
@@ -16,16 +16,6 @@ from torch import nn
 from lama_core.models.cpu import mkl_lacks_avx512
 from lama_core.models.hf.layers import Linear
 
-
-class Packed(NamedTuple):
-    """A copy of weights in oneDNN's layout, and the address and size of the weights."""
-
-    address: int
-    n_bytes: int
-    copy: Any
-
-
-NOTHING = Packed(0, 0, None)
 MIN_ROWS = 32  # smaller products gain less than the first copy of the weights costs
 
 
@@ -39,9 +29,9 @@ def use_faster_products(model: nn.Module) -> None:
             module.forward = partial(_product, module, module.forward)
 
 
-def packed_bytes(model: nn.Module) -> int:
+def packed_bytes(model: Any) -> int:
     """Size of the copies of a model's weights that were made so far."""
-    return sum(vars(module).get("packed", NOTHING).n_bytes for module in model.modules())
+    return sum(one.weight.nbytes for one in model.modules() if "packed" in vars(one))
 
 
 @cache
@@ -62,9 +52,9 @@ def _product(
     fp32 = states.dtype == weight.dtype == torch.float32 and weight.device.type == "cpu"
     if torch.is_grad_enabled() or not (large and fp32):
         return plain(states)
-    packed = vars(module).get("packed", NOTHING)
-    if packed.address != weight.data_ptr():  # the weights are new: `round_weights` replaces them
+    address, copy = vars(module).get("packed", (0, None))
+    if address != weight.data_ptr():  # the weights are new: `round_weights` replaces them
         rows = weight.T.contiguous() if type(module).__name__ == "Conv1D" else weight
         copy = torch.ops.mkldnn._reorder_linear_weight(rows, None)
-        module.packed = packed = Packed(weight.data_ptr(), weight.nbytes, copy)
-    return torch.ops.mkldnn._linear_pointwise(states, packed.copy, module.bias, "none", [], "")
+        module.packed = weight.data_ptr(), copy
+    return torch.ops.mkldnn._linear_pointwise(states, copy, module.bias, "none", [], "")

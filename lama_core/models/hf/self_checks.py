@@ -32,10 +32,6 @@ from lama_core.models.model_folder import LIBRARY_ERRORS
 M = TypeVar("M", bound=TokenHidingModel | CausalModel)
 TEXT, BEGINNING = "The capital of France is Paris, said Ann.", "The capital of France"
 N_CONTINUED = 3
-# Families whose answers are right for short texts and random for longer ones.
-BY_CHANCE = {
-    "reformer": "a reformer model hashes the tokens of a text longer than a chunk at random",
-}
 # Configuration keys: how many tokens back some layers attend. MOST: the value for no limit.
 LOOKING_BACK = ("sliding_window", "window_size", "attention_chunk_size", "attention_window_size")
 MOST = 1 << 30
@@ -56,14 +52,15 @@ def self_checked(model: M) -> tuple[M, bool]:
     Return the model, and whether it passed all checks, so that every fast path is on.
     Raises UserError if the model can't be scored.
     """
-    why = BY_CHANCE.get(_family(model))
-    if why:
-        raise UserError(f"{model.name} can't be used: {why}, so its answers differ each time.")
+    if _family(model) == "reformer":
+        raise UserError(
+            f"{model.name} can't be used: a reformer model hashes the tokens of a text longer than "
+            "a chunk at random, so its answers differ each time."
+        )
     # A text and a shorter one; for a causal model, a prefix of the text.
     whole = model.framed(TEXT)[: model.max_tokens]
-    is_causal = isinstance(model, CausalModel)
-    shorter = whole[: len(whole) // 2] if is_causal else model.framed(BEGINNING)[: model.max_tokens]
-    rows = [whole, shorter]
+    shorter = model.framed(BEGINNING)[: model.max_tokens]
+    rows = [whole, whole[: len(whole) // 2] if isinstance(model, CausalModel) else shorter]
     try:
         plain = [run_or_refuse(partial(model.plain_logits, row)) for row in rows]
     except LIBRARY_ERRORS as error:
@@ -82,8 +79,9 @@ def self_checked(model: M) -> tuple[M, bool]:
 
     def answer(some: Sequence[int]) -> bool:
         texts, places = [rows[n] for n in some], [at[n] for n in some]
-        expected = torch.cat([wanted[n] for n in some])
-        return _agrees(model, lambda: model.logits(texts, places), expected)
+        return _agrees(
+            model, lambda: model.logits(texts, places), torch.cat([wanted[n] for n in some])
+        )
 
     everything = range(len(rows))
     passed = answer(everything) and all(answer([one]) for one in everything)
@@ -92,8 +90,7 @@ def self_checked(model: M) -> tuple[M, bool]:
     if isinstance(model, CausalModel):
         _check_continuing(model, rows[0], plain[0])
         _check_trees(model, rows[0], plain[0])
-        reach = find_lookback(model.model.config)
-        passed = passed and model.shares and model.tree_reach == reach
+        passed &= model.shares and model.tree_reach == find_lookback(model.model.config)
     return model, passed
 
 
@@ -198,8 +195,9 @@ def _check_trees(model: CausalModel, row: Sequence[int], plain: torch.Tensor) ->
     model.tree_reach = reach
 
     def ask() -> torch.Tensor:
-        found = model.chain_log_probs([row, turned])
-        return torch.from_numpy(np.concatenate([one[1:] for one in found]))
+        return torch.from_numpy(
+            np.concatenate([one[1:] for one in model.chain_log_probs([row, turned])])
+        )
 
     if row == turned or not _agrees(model, ask, wanted, float(to_cpu(plain).std())):
         model.tree_reach = 0
@@ -254,8 +252,7 @@ def _close(
     found, wanted = to_cpu(found).float(), to_cpu(wanted).float()
     spread = float(wanted.std(-1).min()) if spread is None else spread
     share = TOLERANCES[model.precision] if share is None else share
-    bound = share * max(spread, 1e-3)
-    return bool((found - wanted).abs().max() <= bound)
+    return bool((found - wanted).abs().max() <= (share * max(spread, 1e-3)))
 
 
 def _family(model: Any) -> str:

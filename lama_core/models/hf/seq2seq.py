@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers.modeling_outputs import BaseModelOutput
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import Place, places_of
@@ -65,8 +64,11 @@ class Seq2SeqModel(TokenHidingModel):
 
     def inputs_of(self, ids: torch.Tensor) -> dict[str, Any]:
         """Return the inputs of a pass over texts of one length; the decoder fills the blank."""
-        start = torch.tensor(self._start_ids).repeat(len(ids), 1)
-        return {**super().inputs_of(ids), "decoder_input_ids": start, "use_cache": False}
+        return {
+            **super().inputs_of(ids),
+            "decoder_input_ids": torch.tensor(self._start_ids).repeat(len(ids), 1),
+            "use_cache": False,
+        }
 
     def read_at(self, encoded: Encoded) -> int:
         return len(self._start_ids) - 1
@@ -99,8 +101,8 @@ class Seq2SeqModel(TokenHidingModel):
 
     def blank_log_probs(self, batch: Sequence[Encoded], columns: Columns) -> Scores:
         places: list[Place] = [query.places[0] for query in batch]
-        last = [len(self._start_ids) - 1]
-        logits = self.logits([query.token_ids for query in batch], [last] * len(batch))
+        at = [[len(self._start_ids) - 1]] * len(batch)
+        logits = self.logits([query.token_ids for query in batch], at)
         return self.pick(logits, places, columns)
 
     def _logits(
@@ -114,22 +116,12 @@ class Seq2SeqModel(TokenHidingModel):
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
         """Log-probability of any word at the first blank, by the chain rule in the decoder."""
-        if blank:
-            raise ValueError("an encoder-decoder model scores the first blank of a text only")
         encoded = self.encode(query, context)
         pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
         if self.tokenizer.unk_token_id in pieces:
             return self.word_score(pieces, -np.inf)
-        states = run_or_refuse(lambda: self._encoder_states(encoded.token_ids))
-        decoded = torch.tensor([[*self._start_ids, *pieces[:-1]]])
-        at = torch.arange(len(self._start_ids) - 1, decoded.shape[1])
-        logits, _ = self.forward(
-            (torch.zeros_like(at), at),
-            encoder_outputs=BaseModelOutput(last_hidden_state=states),
-            attention_mask=torch.ones(states.shape[:2], dtype=torch.int64),
-            decoder_input_ids=decoded,
-            use_cache=False,
-        )
+        copy = MaskedCopy(encoded.token_ids, encoded.positions[0], tuple(pieces), 0, 0)
+        logits = run_or_refuse(lambda: self.logits_of([copy]))[0]
         log_probs = to_cpu(torch.log_softmax(logits, dim=1))
         return self.word_score(pieces, float(log_probs[range(len(pieces)), pieces].sum()))
 
@@ -167,13 +159,3 @@ class Seq2SeqModel(TokenHidingModel):
         inputs = self.inputs_of(torch.tensor([copy.ids for copy in copies]))
         inputs |= {"decoder_input_ids": decoded}
         return self.forward(where, **inputs)[0].view(n, n_pieces, -1)
-
-    def _encoder_states(self, text: tuple[int, ...]) -> torch.Tensor:
-        """Return the encoder's states of a text, [1, token, hidden]; cached per thread."""
-        if getattr(self._here, "text", None) != text:
-            ids = torch.tensor([text], device=self.device)
-            with self.passing():
-                encoder = self.model.get_encoder()
-                states = encoder(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
-            self._here.text, self._here.states = text, states
-        return self._here.states

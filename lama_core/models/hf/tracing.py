@@ -70,7 +70,7 @@ class Pass:
     model: HookedModel
     ids: torch.Tensor
     read_at: int
-    word: tuple[int, ...]
+    word: Sequence[int]
     layers: tuple[nn.Module, ...]
     restored: tuple[nn.Module, ...]
     corrupted: torch.Tensor
@@ -136,9 +136,7 @@ def trace(
     ids = torch.tensor([encoded.token_ids])
     corrupted, noise = _corrupt(model, ids, subject, draws, seed)
     clean, prob = run_or_refuse(lambda: _clean_pass(model, ids, encoded, word, restored))
-    shared = Pass(
-        model, ids, model.read_at(encoded), tuple(word), layers, restored, corrupted, clean
-    )
+    shared = Pass(model, ids, model.read_at(encoded), word, layers, restored, corrupted, clean)
     is_cpu = torch.device(model.device).type == "cpu"
     most = min(model.tokens_per_pass, CPU_TOKENS) if is_cpu else model.tokens_per_pass
     size = max(1, most // n_tokens)
@@ -203,8 +201,9 @@ def _clean_pass(
     def keep(module: nn.Module, _given: Any, _named: Any, output: Any) -> None:
         state = output if isinstance(output, torch.Tensor) else output[0]
         if state.ndim > 3:
-            why = "its layers don't pass one hidden state per token"
-            raise unsupported(model.name, model.model, why)
+            raise unsupported(
+                model.name, model.model, "its layers don't pass one hidden state per token"
+            )
         found[module] = state.reshape(-1, state.shape[-1]).clone()
 
     with model.watching(keep, restored):
@@ -217,34 +216,20 @@ def _clean_pass(
 
 def _probs(shared: Pass, restorations: Sequence[Restoration]) -> torch.Tensor:
     """Return the word's probability in each corrupted and restored text, float64 [restoration]."""
-    first = min(one.first for one in restorations)
-    # after: the layer whose output is copied. A state is restored at the output of its layer,
-    # attention and MLPs within the layer.
-    after = first if shared.restored == shared.layers else first - 1
-    # Copying after the last layer saves no time, and its output may be cut to the blank.
-    if shared.model.copies_rows and 0 <= after < len(shared.layers) - 1:
-        try:
-            return _run(shared, restorations, copy_after=after)
-        except LIBRARY_ERRORS as error:
-            if is_out_of_memory(error):
-                raise
-            shared.model.copies_rows = False  # something besides the states has a row per text
-    return _run(shared, restorations, copy_after=None)
-
-
-def _run(shared: Pass, restorations: Sequence[Restoration], copy_after: int | None) -> torch.Tensor:
-    """`_probs` of one pass.
-
-    copy_after: index of the layer whose output is copied for the restorations; None copies the
-        embeddings.
-    """
     model, n_tokens = shared.model, shared.ids.shape[1]
+    first = min(one.first for one in restorations)
+    # after: the layer whose output is copied for the restorations. A state is restored at the
+    # output of its layer, attention and MLPs within the layer.
+    after = first if shared.restored == shared.layers else first - 1
+    # Copying after the last layer saves no time, and its output may be cut to the blank: then the
+    # embeddings are copied.
+    may_copy = model.copies_rows and 0 <= after < len(shared.layers) - 1
+    copied = shared.layers[after] if may_copy else None
     draws = sorted({one.draw for one in restorations})
     rows = torch.tensor([draws.index(one.draw) for one in restorations])
     corrupted = shared.corrupted[draws]
-    if copy_after is None:
+    if copied is None:
         corrupted = corrupted[rows.to(corrupted.device)]
-    copied = None if copy_after is None else shared.layers[copy_after]
     number_of = {module: number for number, module in enumerate(shared.restored)}
 
     def change(module: nn.Module, _given: Any, _named: Any, output: Any) -> Any:
@@ -275,8 +260,14 @@ def _run(shared: Pass, restorations: Sequence[Restoration], copy_after: int | No
     watched = {*shared.restored, *([] if copied is None else [copied])}
     inputs = model.inputs_of(shared.ids.repeat(len(corrupted), 1))
     where = (torch.arange(len(restorations)), torch.full((len(restorations),), shared.read_at))
-    with model.watching(change, watched), model.embedding(corrupted):
-        logits, _ = model.forward(where, **inputs)
+    try:
+        with model.watching(change, watched), model.embedding(corrupted):
+            logits, _ = model.forward(where, **inputs)
+    except LIBRARY_ERRORS as error:
+        if copied is None or is_out_of_memory(error):
+            raise
+        model.copies_rows = False  # something besides the states has a row per text
+        return _probs(shared, restorations)
     return _word_probs(logits, shared.word)
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.utils.rnn import pad_sequence
 
 from lama_core.candidates.columns import Columns
 from lama_core.candidates.spelling import AFTER_SPACE, Place, Vocabulary
@@ -41,9 +42,6 @@ from lama_core.queue import PASSES
 from lama_core.types import Query
 
 n_threads()  # stores torch's default number of threads before it is changed
-# Number of logits whose exponentials are summed at once, by device type; on GPUs, GPU_CHUNK.
-CPU_CHUNK = {"cpu": 1 << 20}
-GPU_CHUNK = 1 << 27
 UNLIMITED = int(1e30)  # tokens: transformers' value if a tokenizer has no maximum
 V = TypeVar("V")
 Positions = tuple[torch.Tensor, torch.Tensor]  # row and column of each position, int64 [position]
@@ -117,8 +115,7 @@ class Transformer(HasDevice):
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Input embeddings, float32 [word, dim]; the mean over a word's tokens."""
-        pieces = [self.vocabulary.pieces(word) for word in words]
-        rows = [self.input_vectors(ids).float().mean(0) for ids in pieces]
+        rows = [self.input_vectors(self.vocabulary.pieces(word)).float().mean(0) for word in words]
         return to_cpu(torch.stack(rows) if rows else self.input_vectors([]).float()).numpy()
 
     def word_matrix(self, columns: Columns) -> NDArray[np.float32]:
@@ -221,8 +218,7 @@ class Transformer(HasDevice):
         lengths = [len(row) for row in rows]
         if not self.pads and len({*lengths}) > 1:
             return torch.cat(self.longest_first(run_one_length, lengths))
-        size = self.tokens_per_pass // max(lengths)
-        parts = run_in_passes(run, range(len(rows)), size)
+        parts = run_in_passes(run, range(len(rows)), self.tokens_per_pass // max(lengths))
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def longest_first(
@@ -263,15 +259,13 @@ class Transformer(HasDevice):
         padding = self.tokenizer.pad_token_id or 0
         return padding if padding < self.vocabulary.size else 0
 
-    def padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Token ids, padded on the right, and the attention mask, both int64 [row, token]."""
-        width = max(len(row) for row in rows)
-        ids = torch.full((len(rows), width), self.padding_id, dtype=torch.int64)
-        mask = torch.zeros((len(rows), width), dtype=torch.int64)
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = torch.tensor(row, dtype=torch.int64)
-            mask[number, : len(row)] = 1
-        return ids, mask
+    def padded(
+        self, rows: Sequence[Sequence[int]], side: str = "right"
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Token ids, padded on one side, and the attention mask, both int64 [row, token]."""
+        given = [torch.tensor(row, dtype=torch.int64) for row in rows]
+        ids = pad_sequence(given, True, self.padding_id, side)
+        return ids, pad_sequence([torch.ones_like(row) for row in given], True, 0, side)
 
     def pick(self, logits: torch.Tensor, places: Sequence[Place], columns: Columns) -> Scores:
         """Scores of the candidates, one row per position, and the best token of the vocabulary.
@@ -288,15 +282,15 @@ class Transformer(HasDevice):
             at = [number for number, here in enumerate(tables) if here is table]
             ids = torch.from_numpy(table.ids).to(logits.device)
             chosen = logits if len(at) == len(places) else logits[at]
-            if table.is_plain:
-                values = chosen[:, ids[:, 0]]
-            else:
-                forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
-                values = torch.logsumexp(forms, dim=2)
+            forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
+            values = forms[:, :, 0] if forms.shape[2] == 1 else torch.logsumexp(forms, dim=2)
             picked[at] = to_cpu(values - normaliser[at]).numpy()
         best, first = logits.max(dim=1)
-        firsts = to_cpu(best - normaliser[:, 0]).numpy()
-        return Scores(picked, first=to_cpu(first).numpy(), first_log_probs=firsts)
+        return Scores(
+            picked,
+            first=to_cpu(first).numpy(),
+            first_log_probs=to_cpu(best - normaliser[:, 0]).numpy(),
+        )
 
     def check_numbers(self, values: torch.Tensor) -> None:
         """Raise UserError if a value isn't a finite number."""
@@ -345,9 +339,8 @@ def cutting_places(model: Any) -> list[Any]:
     if body is model:  # the T5 family has no base model around its decoder
         return [model.get_decoder()] if model.config.is_encoder_decoder else []
     layers = getattr(getattr(body, "encoder", None), "layer", None)
-    parts = ("attention", "intermediate", "output")
     places = [getattr(body, "decoder", None), body]
-    if layers and all(hasattr(layers[-1], part) for part in parts):
+    if layers and all(hasattr(layers[-1], one) for one in ("attention", "intermediate", "output")):
         places.insert(0, layers[-1].attention)
     return [place for place in places if place is not None]
 
@@ -373,7 +366,8 @@ def log_normalisers(logits: torch.Tensor) -> torch.Tensor:
 
     Works on a few rows at a time, so that they fit into a CPU's caches.
     """
-    n_rows = max(1, CPU_CHUNK.get(logits.device.type, GPU_CHUNK) // max(1, logits.shape[1]))
+    at_once = 1 << 20 if logits.device.type == "cpu" else 1 << 27
+    n_rows = max(1, at_once // max(1, logits.shape[1]))
     return torch.cat([torch.logsumexp(some.float(), dim=1) for some in logits.split(n_rows)])
 
 
@@ -385,20 +379,18 @@ def window(model: Any, tokenizer: Any) -> int:
     """
     config = text_config(model.config)
     offset = first_place(model)
-    limits = [longest_text(tokenizer)]
-    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions"):
-        value = getattr(config, name, None)
-        if isinstance(value, int) and value > 0:
-            limits.append(value - offset)
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions")
+    values = [getattr(config, name, None) for name in names]
+    limits = [value - offset for value in values if isinstance(value, int) and value > 0]
     # If a text in a batch is longer than the original window, longrope models rotate all positions
     # differently, so an answer would depend on the other texts in its batch.
     rope = rope_of(config)
     for part in (rope, *(value for value in rope.values() if isinstance(value, dict))):
         if part.get("rope_type") == "longrope":
-            first = part.get("original_max_position_embeddings")
-            first = first or getattr(config, "original_max_position_embeddings", None)
+            name = "original_max_position_embeddings"
+            first = part.get(name) or getattr(config, name, None)
             limits += [first] if isinstance(first, int) and first > 0 else []
-    return min(limits)
+    return min([*limits, longest_text(tokenizer)])
 
 
 def text_config(config: Any) -> Any:
@@ -449,5 +441,5 @@ def is_pure(model: Any) -> bool:
     """
     if type(model).__module__.startswith("lama_core.") or model.config.model_type == "bert":
         return True
-    is_llama = model.config.model_type == "llama"
-    return is_llama and rope_of(model.config).get("rope_type", "default") == "default"
+    rope = rope_of(model.config).get("rope_type", "default")
+    return model.config.model_type == "llama" and rope == "default"

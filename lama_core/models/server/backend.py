@@ -48,7 +48,7 @@ from lama_core.models.server.completions import (
     RequestRefused,
 )
 from lama_core.models.server.served import ServedModel
-from lama_core.models.vocabulary import CONTINUATION
+from lama_core.models.vocabulary import CONTINUATION, shown
 from lama_core.types import Query
 
 # How many tokens to request per blank: the first number that the server accepts. A shifted server
@@ -70,7 +70,6 @@ CHECK_TEXTS = (
     " in the north of the",
     " and the",
 )
-MIN_CHECKED = 2  # at least this many positions must be comparable
 TOLERANCE = 0.25
 
 
@@ -102,8 +101,6 @@ class ServerModel(ServedModel):
 
         Raises UserError if no text is left of the blank.
         """
-        if query.n_blanks != 1:
-            raise ValueError("a causal model takes one blank at a time")
         left, right = query.parts
         if not left.strip():
             raise UserError(
@@ -159,7 +156,6 @@ class ServerModel(ServedModel):
                 log_probs[row, column] = value
         gold = np.array([blank.gold for blank in blanks], np.float32)
         firsts = [max(blank.listed.items(), key=lambda item: item[1]) for blank in blanks]
-        few = not isinstance(columns, OpenColumns) and len(columns.words) <= SCORED_ALL
         scores = Scores(
             log_probs,
             gold=np.where(np.isneginf(gold), np.float32(np.nan), gold),
@@ -167,7 +163,7 @@ class ServerModel(ServedModel):
             first=np.array([self.vocabulary.number(_shown(text)) for text, _ in firsts]),
             first_log_probs=np.array([value for _, value in firsts], np.float32),
         )
-        if few or self.n_list == FULL_LIST:
+        if self.n_list == FULL_LIST or any(blank.is_short for blank in blanks):
             return scores
         n_listed = np.array([len(blank.listed) for blank in blanks], np.int64)
         floor = np.array([min(blank.listed.values()) for blank in blanks], np.float32)
@@ -199,12 +195,14 @@ class ServerModel(ServedModel):
         """
         query = blank.query
         turned = _Blank(query, blank.left, self._next_tokens(_unpack(query.turned)), columns)
-        blank.add_spellings(turned)
+        blank.best = turned.best | blank.best  # its own spellings first
         others = {
             column: turned.values[column] for column in query.proposed if column in turned.values
         }
-        lists = (blank.values, turned.values, others)
-        sources = [sorted(values, key=lambda column: -values[column]) for values in lists]
+        sources = [
+            sorted(values, key=lambda column: -values[column])
+            for values in (blank.values, turned.values, others)
+        ]
         words = merge(sources, query.n_rescored)
         joint: dict[int, float] = {}
         for first in range(0, len(words), AT_ONCE):
@@ -281,8 +279,9 @@ class ServerModel(ServedModel):
             inside = (starts < statement.end) & (ends > statement.start)
             log_probs = np.array(tokens.log_probs, dtype=np.float32)
             log_probs[~inside & (scored == "answer")] = np.nan
-            shown = _shown_text(tokens.tokens)
-            scores.append(StatementScores(shown, log_probs, inside, not inside.any()))
+            scores.append(
+                StatementScores(_shown_text(tokens.tokens), log_probs, inside, not inside.any())
+            )
         return scores
 
     def _score_text(self, text: str) -> Echo:
@@ -325,7 +324,8 @@ class _Blank:
     """The server's list for one query's left context, and the candidates' scores so far.
 
     values: column -> log-probability, of the candidates that are ranked. gold: the gold answer's
-    score, on the same scale, if it isn't among them; else -inf.
+    score, on the same scale, if it isn't among them; else -inf. best: column -> the most likely
+    listed spelling.
     """
 
     def __init__(self, query: Encoded, left: str, listed: Lists, columns: Columns) -> None:
@@ -336,7 +336,7 @@ class _Blank:
         self.values: dict[int, float] = {}
         self.gold = -math.inf
         self._columns = columns
-        self._best: dict[int, str] = {}
+        self.best: dict[int, str] = {}
         seen: dict[int, float] = {}
         for token, value in listed.items():  # each adds to the candidate that it writes, if any
             column: int | str | None = None
@@ -347,7 +347,7 @@ class _Blank:
             if isinstance(column, int):
                 self.add(column, value)
                 if value > seen.get(column, -math.inf):
-                    seen[column], self._best[column] = value, token.strip()
+                    seen[column], self.best[column] = value, token.strip()
 
     def add(self, column: int, value: float) -> None:
         """Add the score of one spelling of a candidate: spellings' probabilities are summed."""
@@ -365,20 +365,15 @@ class _Blank:
             columns.append(self.query.gold)
         return [column for column in columns if column not in self.values]
 
-    def add_spellings(self, other: "_Blank") -> None:
-        """Use another list's spelling of each candidate that isn't in this blank's list."""
-        self._best = other._best | self._best
-
     def forms(self, column: int) -> tuple[str, ...]:
         """Return a candidate's spellings: three in a case-folded list, else one."""
         word = self._columns.words[column]
-        if not self._columns.spelling.folded:
-            return (word,)
-        return tuple(dict.fromkeys((word, word.title(), word.upper())))
+        is_folded = self._columns.spelling.folded
+        return tuple(dict.fromkeys((word, word.title(), word.upper()))) if is_folded else (word,)
 
     def best_forms(self, column: int) -> tuple[str, ...]:
         """Return a candidate's most likely listed spelling; all spellings if none is listed."""
-        return (self._best[column],) if column in self._best else self.forms(column)
+        return (self.best[column],) if column in self.best else self.forms(column)
 
 
 def shifted_back(echo: Echo, start: int, listed: Lists) -> tuple[float, ...]:
@@ -388,10 +383,9 @@ def shifted_back(echo: Echo, start: int, listed: Lists) -> tuple[float, ...]:
     position before `start`. The result is NaN for a token that isn't in its list, and for a part of
     a character, because all such parts look alike in a list.
     """
-    lists = [listed, *echo.lists[start:]]
     return tuple(
         likely.get(token, math.nan) if token and BROKEN not in token else math.nan
-        for token, likely in zip(echo.tokens[start:], lists, strict=False)
+        for token, likely in zip(echo.tokens[start:], [listed, *echo.lists[start:]], strict=False)
     )
 
 
@@ -416,9 +410,12 @@ def open_server(reference: str, patience: Patience | None = None) -> ServerModel
                 f"and its lists are too short to correct that ({error}). Use another server."
             ) from error
         n_list = FULL_LIST
-    identity = f"server:{server.digest_of(record, IDENTITY_FIELDS, n_list)}"
     return ServerModel(
-        address.reference, server, identity=identity, n_list=n_list, is_shifted=is_shifted
+        address.reference,
+        server,
+        identity=f"server:{server.digest_of(record, IDENTITY_FIELDS, n_list)}",
+        n_list=n_list,
+        is_shifted=is_shifted,
     )
 
 
@@ -464,9 +461,8 @@ def _find_shift(server: Completions, n_list: int) -> bool:
             continue
         n_checked += 1
         right = right and abs(echo.log_probs[at] - value) <= TOLERANCE
-        before = echo.lists[at - 1].get(token, math.nan)
-        shifted = shifted and abs(before - value) <= TOLERANCE
-    if n_checked < MIN_CHECKED or not (right or shifted):
+        shifted = shifted and abs(echo.lists[at - 1].get(token, math.nan) - value) <= TOLERANCE
+    if n_checked < 2 or not (right or shifted):
         raise UserError(
             f"The server {server.address.url} can't be used: its echoed log-probabilities don't "
             "match its next-token log-probabilities (offset 0 or 1)."
@@ -476,11 +472,7 @@ def _find_shift(server: Completions, n_list: int) -> bool:
 
 def _shown(token: str) -> str:
     """Return a token as displayed; a token that continues a word gets a hyphen in front."""
-    text = token.removeprefix(" ")
-    if not text.strip() or not text.isprintable():
-        text = text.encode("unicode_escape").decode("ascii") or "␠"
-    joins = not token.startswith(" ") and any(sign.isalnum() for sign in text)
-    return CONTINUATION + text if joins else text
+    return shown(token.removeprefix(" "), token.startswith(" "))
 
 
 def _shown_text(tokens: Sequence[str]) -> tuple[str, ...]:

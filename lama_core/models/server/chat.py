@@ -28,6 +28,7 @@ from lama_core.downloads.retry import Patience
 from lama_core.errors import TextRefusedError, UserError
 from lama_core.files import read_file, write_text_atomically
 from lama_core.models.answers import FoundAnswer, find_answer
+from lama_core.models.devices import map_distinct
 from lama_core.models.protocols import Chat, Ending, GeneratedText
 from lama_core.models.server.addresses import check_gives_scores, read_address
 from lama_core.models.server.completions import (
@@ -41,8 +42,6 @@ from lama_core.models.server.completions import (
 from lama_core.models.server.served import ServedModel
 from lama_core.paths import cache_dir
 
-PATH = "/chat/completions"
-ANSWER_BYTES = 1 << 20  # maximum size of a stored answer
 LONGEST_TEXT = 20_000  # maximum number of characters of an answer; the rest is dropped
 REASONING_TOKENS = 4096
 # The fields of a model's record that don't change between requests.
@@ -81,19 +80,18 @@ class ChatModel(ServedModel):
             UserError: If a prompt is a plain text to continue, or the server's response isn't that
                 of a chat server.
         """
-        record = self._record()
-        asked = {self._stored_at(body, record): body for body in self._bodies(prompts, max_tokens)}
-        paths = list(asked)
-        found = self._server.at_once(lambda path: self._answer(path, asked[path], again), paths)
-        answers = dict(zip(paths, found, strict=True))
-        return [
-            answers[self._stored_at(body, record)] for body in self._bodies(prompts, max_tokens)
-        ]
+        asked = self._asked(prompts, max_tokens)
+        bodies = dict(asked)
+        return map_distinct(
+            lambda paths: self._server.at_once(
+                lambda path: self._answer(path, bodies[path], again), paths
+            ),
+            [path for path, _ in asked],
+        )
 
     def n_waiting(self, prompts: Sequence[str | Chat], max_tokens: int) -> int:
         """Return how many different prompts have no stored answer yet."""
-        record = self._record()
-        paths = {self._stored_at(body, record) for body in self._bodies(prompts, max_tokens)}
+        paths = {path for path, _ in self._asked(prompts, max_tokens)}
         return sum(not path.is_file() for path in paths)
 
     def encode(self, *_: object, **__: object) -> None:
@@ -112,29 +110,33 @@ class ChatModel(ServedModel):
         The date isn't part of the model's identity, because some servers give the time at which
         they were started: then answers are asked for again, but a run can be resumed.
         """
-        record = self._server.describe()
-        return self._server.digest_of(record, (*IDENTITY_FIELDS, "created", "modified_at"))
+        return self._server.digest_of(
+            self._server.describe(), (*IDENTITY_FIELDS, "created", "modified_at")
+        )
 
-    def _bodies(self, prompts: Sequence[str | Chat], max_tokens: int) -> list[dict[str, Any]]:
-        """Return the part of each request that its answer is stored under."""
-        bodies = []
+    def _asked(
+        self, prompts: Sequence[str | Chat], max_tokens: int
+    ) -> list[tuple[Path, dict[str, Any]]]:
+        """Return where each answer is stored, and the part of the request that counts.
+
+        The place depends on `_record`, too.
+        """
+        url, model, record = self._server.address.url, self._server.address.model, self._record()
+        asked = []
         for prompt in prompts:
             if isinstance(prompt, str):
                 raise UserError(f"{self.name} is a chat server: ask without --plain.")
-            model = self._server.address.model
-            bodies.append({"model": model, "messages": prompt.sent(), "max_tokens": max_tokens})
-        return bodies
-
-    def _stored_at(self, body: Mapping[str, Any], record: str) -> Path:
-        content = json.dumps([self._server.address.url, record, body], sort_keys=True)
-        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        return cache_dir() / "chats" / digest[:2] / f"{digest}.json"
+            body = {"model": model, "messages": prompt.sent(), "max_tokens": max_tokens}
+            content = json.dumps([url, record, body], sort_keys=True)
+            digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+            asked.append((cache_dir() / "chats" / digest[:2] / f"{digest}.json", body))
+        return asked
 
     def _answer(self, path: Path, body: Mapping[str, Any], again: bool) -> GeneratedText:
         """Return the stored answer to a request; if there is none, request and store it."""
         if path.is_file() and not again:
             try:
-                stored = json.loads(read_file(path, ANSWER_BYTES))
+                stored = json.loads(read_file(path, 1 << 20))
                 tokens, log_probs = tuple(stored.pop("tokens")), _log_probs(stored.pop("log_probs"))
                 text, found = stored["text"], find_answer(stored["text"])
                 if text[found.start : found.end] == text:  # else another version found another one
@@ -145,8 +147,9 @@ class ChatModel(ServedModel):
                 path.unlink(missing_ok=True)  # damaged
         answer = self._ask(body)
         values = [value if math.isfinite(value) else None for value in answer.log_probs.tolist()]
-        fields = ("text", "tokens", "ending", "made", "mark")
-        kept = {name: getattr(answer, name) for name in fields}
+        kept = {
+            name: getattr(answer, name) for name in ("text", "tokens", "ending", "made", "mark")
+        }
         write_text_atomically(path, json.dumps({**kept, "log_probs": values}))
         return answer
 
@@ -194,9 +197,9 @@ class ChatModel(ServedModel):
             reason = choice.get("finish_reason")
             calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
             called = calls[0].get("function") or {}
+            # The tool that it calls, with its arguments.
             words = f"{called.get('name', '')} {called.get('arguments', '')}".split()
-            signs = (char if char.isprintable() else " " for char in " ".join(words))
-            call = "".join(signs)[:100]  # the tool that it calls, with its arguments
+            call = "".join(char if char.isprintable() else " " for char in " ".join(words))[:100]
         except UNREADABLE as error:
             raise UserError(self._server.unreadable("as a chat server", answer)) from error
         if call and not text.strip():
@@ -206,9 +209,9 @@ class ChatModel(ServedModel):
             )
         tokens: list[tuple[str, float]] = []
         with suppress(*UNREADABLE):
-            given = (choice.get("logprobs") or {}).get("content") or []
             tokens = [
-                (SURROGATE.sub(BROKEN, str(one["token"])), float(one["logprob"])) for one in given
+                (SURROGATE.sub(BROKEN, str(one["token"])), float(one["logprob"]))
+                for one in (choice.get("logprobs") or {}).get("content") or []
             ]
         if reason == "content_filter" and not text.strip():
             raise TextRefusedError("its content filter stopped the answer")
@@ -242,9 +245,8 @@ class ChatModel(ServedModel):
             limit, fields = self._limit, dict(self._fields)
             sent = {name: part for name, part in body.items() if name != "max_tokens"}
             try:
-                return self._server.ask(
-                    PATH, {**sent, limit: body["max_tokens"] + n_more, **fields}
-                )
+                sent |= {limit: body["max_tokens"] + n_more, **fields}
+                return self._server.ask("/chat/completions", sent)
             except RequestRefused as error:
                 if error.status not in (400, 422):
                     raise
@@ -267,8 +269,7 @@ def open_chat(reference: str, patience: Patience | None = None) -> ChatModel:
     """
     address = read_address(reference)
     server = Completions(address, patience)
-    record = server.describe()
-    identity = f"chat:{server.digest_of(record, IDENTITY_FIELDS)}"
+    identity = f"chat:{server.digest_of(server.describe(), IDENTITY_FIELDS)}"
     return ChatModel(address.reference, server, identity=identity)
 
 
@@ -303,8 +304,7 @@ def _tokens_of(
 
     Some servers also return the tokens of reasoning that isn't part of the text.
     """
-    joined = "".join(token for token, _ in tokens)
-    at = joined.rfind(text) if text else 0
+    at = "".join(token for token, _ in tokens).rfind(text) if text else 0
     if at < 0 and found.start:
         return []
     start, end = max(at, 0) + found.start, max(at, 0) + found.end

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -24,7 +24,6 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
-from requests.auth import AuthBase
 
 from lama_core.downloads.retry import Patience, TryAgain, passing_faults, retried
 from lama_core.errors import TextRefusedError, UserError, int_from_env
@@ -35,21 +34,13 @@ from lama_core.progress import report_wait
 KEY = "LAMA_SERVER_KEY"
 THREADS = "LAMA_SERVER_THREADS"
 SECONDS = "LAMA_SERVER_SECONDS"
-N_SECONDS = 300
 SHOWN_AFTER = 3.0  # seconds after which the user sees what is waited for
-N_THREADS = 4
 MAX_THREADS = 64
 MAX_BYTES = 1 << 28  # of a response: enough for 30 tokens with lists of 150,000 tokens each
-CHUNK = 1 << 16
-LONGEST_WAIT = 30.0
-PRESENT = 120.0  # a date that is fewer seconds from a response is the time of the response
 SPACE = "▁"  # a space, in tokens of servers that send SentencePiece tokens unchanged
 BROKEN = "�"
 SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no text can contain
-LEAST = -1e30  # lower log-probabilities are raised to this
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a byte of a character, as SentencePiece writes it
-PATIENCE = Patience(attempts=5, pause=0.5)
-MAX_BEFORE = 2  # maximum number of control tokens that a server puts before a text
 
 # What reading a response of another form raises.
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
@@ -93,13 +84,11 @@ class RequestRefused(UserError):
         return type(self), (str(self), self.status)  # pickled by the scoring process
 
 
-class _Key(AuthBase):
-    """Adds the key to a request; the key is stored nowhere else."""
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if key := _key():
-            request.headers["Authorization"] = f"Bearer {key}"
-        return request
+def _with_key(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Add the key to a request; the key is stored nowhere else."""
+    if key := _key():
+        request.headers["Authorization"] = f"Bearer {key}"
+    return request
 
 
 def _key() -> str:
@@ -112,19 +101,18 @@ class Completions:
     def __init__(self, address: ServerAddress, patience: Patience | None = None) -> None:
         """Raise UserError if an environment variable `LAMA_SERVER_...` has an invalid value."""
         self.address = address
-        seconds = float(max(1, int_from_env(SECONDS, N_SECONDS)))
-        self._patience = patience or replace(PATIENCE, read=seconds, whole=seconds)
+        seconds = float(max(1, int_from_env(SECONDS, 300)))
+        self._patience = patience or Patience(attempts=5, pause=0.5, read=seconds, whole=seconds)
         self._time = 0.0  # the server's, at its last response, in seconds
         self._prefix: str | None = None  # what stands before the path, once the server has answered
-        given = os.environ.get(THREADS, "").strip() or str(N_THREADS)
-        if not (given.isdecimal() and len(given) < 4 and 1 <= int(given) <= MAX_THREADS):
-            raise UserError(f"{THREADS} is {given[:40]!r}: write a number from 1 to {MAX_THREADS}.")
-        n_threads = int(given)
+        n_threads = int_from_env(THREADS, 4)
+        if not 1 <= n_threads <= MAX_THREADS:
+            raise UserError(f"{THREADS} is {n_threads}: write a number from 1 to {MAX_THREADS}.")
         if not _key().isascii() or not _key().isprintable():
             raise UserError(f"{KEY} must consist of printable ASCII characters: set it again.")
         self._pool = ThreadPoolExecutor(n_threads, "server")
         self._session = requests.Session()
-        self._session.auth = _Key()
+        self._session.auth = _with_key
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=n_threads))
 
@@ -148,7 +136,7 @@ class Completions:
     def describe(self) -> dict[str, Any]:
         """Return the server's record of the model; empty if the server doesn't list its models.
 
-        The date `created` is omitted if it is the time of the request, as of vLLM.
+        The date `created` is omitted if it is that of the response, within two minutes, as vLLM's.
 
         Raises UserError if the server lists models without this one, or can't be queried.
         """
@@ -168,10 +156,10 @@ class Completions:
                 f"The server {self.address.url} has no model {self.address.model[:100]!r}. It has: "
                 f"{listed}."
             )
-        record = known[self.address.model]
+        record = dict(known[self.address.model])
         created = record.get("created")
-        if isinstance(created, int) and abs(created - int(self._time)) < PRESENT:
-            return {name: value for name, value in record.items() if name != "created"}
+        if isinstance(created, int) and abs(created - int(self._time)) < 120:
+            del record["created"]
         return record
 
     def digest_of(self, record: Mapping[str, Any], fields: Sequence[str], *more: object) -> str:
@@ -195,7 +183,8 @@ class Completions:
         """
         tokens, log_probs, lists, n_prompt = self._complete(prompt, n, echo=True)
         tokens = tokens[:n_prompt]
-        for n_before in range(min(MAX_BEFORE, len(tokens)) + 1):
+        # A server may put up to two control tokens before a text.
+        for n_before in range(min(2, len(tokens)) + 1):
             offsets = _offsets(prompt, tokens[n_before:])
             if offsets is not None:
                 rows = slice(n_before, n_before + len(offsets))
@@ -240,13 +229,12 @@ class Completions:
                 raise UserError(self._no_prompt())
             tokens = [_text(token) for token in part["tokens"]]
             log_probs = [_number(value) for value in part["token_logprobs"]]
-            given = part.get("top_logprobs") or [None] * len(tokens)
             lists: list[Lists] = [
                 {
                     _text(token): _number(value)
                     for token, value in ({} if one is None else one).items()
                 }
-                for one in given
+                for one in part.get("top_logprobs") or [None] * len(tokens)
             ]
             counted = (answer.get("usage") or {}).get("prompt_tokens")
             n_prompt = int(counted) if isinstance(counted, int) and counted > 0 else None
@@ -283,8 +271,9 @@ class Completions:
         for prefix in ("/v1", "") if self._prefix is None else (self._prefix,):
             until = time.monotonic() + self._patience.whole
             try:
-                ask = partial(self._ask_until, until, prefix + path, body)
-                answer = retried(ask, self._patience)
+                answer = retried(
+                    partial(self._ask_until, until, prefix + path, body), self._patience
+                )
                 self._prefix = prefix
                 return answer
             except RequestRefused as error:
@@ -365,8 +354,7 @@ class Completions:
             said = "" if answer is None else f": {message_of(data)}"
             after = response.headers.get("Retry-After", "")
             pause = float(after) if after.isdecimal() and after.isascii() else 0.0
-            reason = f"it answered {response.status_code}{said}"
-            raise TryAgain(reason, min(pause, LONGEST_WAIT))
+            raise TryAgain(f"it answered {response.status_code}{said}", min(pause, 30.0))
         self._check_status(response, status, data)
         if not isinstance(answer, dict):
             raise UserError(self.unreadable("for completions", answer))
@@ -387,7 +375,7 @@ class Completions:
 
     def _read(self, response: requests.Response) -> bytes:
         data = bytearray()
-        for chunk in response.iter_content(CHUNK):
+        for chunk in response.iter_content(1 << 16):
             data += chunk
             if len(data) > MAX_BYTES:
                 raise UserError(self._unusable(f"a response exceeds {MAX_BYTES:,} bytes"))
@@ -435,10 +423,9 @@ class Completions:
         name = next((name for name in named if proxy and os.environ[name] == proxy), "")
         if not name:
             return ""
-        host = urlsplit(self.address.url).hostname
         return (
-            f" Requests go through the proxy in {name}: if the server isn't behind it, add {host} "
-            "to NO_PROXY."
+            f" Requests go through the proxy in {name}: if the server isn't behind it, add "
+            f"{urlsplit(self.address.url).hostname} to NO_PROXY."
         )
 
 
@@ -456,8 +443,8 @@ def message_of(data: bytes) -> str:
         if isinstance(read, dict) and read.get(name):
             read = read[name]
             text = read if isinstance(read, str) else json.dumps(read, ensure_ascii=False)
-    text = text[:4000]
-    text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    text = "".join(char if char.isprintable() else " " for char in text[:4000])
+    text = " ".join(text.split())
     if key := _key():
         text = text.replace(key, "…")
     return text[:200].rstrip(".") or "nothing"
@@ -471,12 +458,12 @@ def _text(token: object) -> str:
 
 
 def _number(value: object) -> float:
-    """Return a log-probability; NaN for None."""
+    """Return a log-probability, at least -1e30; NaN for None."""
     if value is None:
         return math.nan
     if not isinstance(value, int | float) or isinstance(value, bool) or not value <= 0.01:
         raise ValueError("not a log-probability")
-    return min(0.0, float(max(value, LEAST)))
+    return min(0.0, float(max(value, -1e30)))
 
 
 def _offsets(prompt: str, tokens: Sequence[str]) -> tuple[int, ...] | None:

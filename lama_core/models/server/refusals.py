@@ -11,9 +11,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-TOO_LARGE = 413  # the body of the request is too large, whatever the response says
-# Statuses with which servers refuse a text; of llama.cpp's, earlier versions used 500.
-STATUSES = (400, 403, 422, 500)
 # A limit on tokens per minute that a single request exceeds; waiting doesn't help.
 BUSY = 429
 LARGER_THAN_LIMIT = re.compile(r"request (is )?too large", re.IGNORECASE)
@@ -46,9 +43,10 @@ def refuses_text(status: int, data: bytes) -> bool:
         status: The HTTP status.
         data: The body of the response.
     """
-    if status == TOO_LARGE:
+    if status == 413:  # the body of the request is too large, whatever the response says
         return True
-    if status not in (*STATUSES, BUSY):
+    # Statuses with which servers refuse a text; of llama.cpp's, earlier versions used 500.
+    if status not in (400, 403, 422, 500, BUSY):
         return False
     said = "\n".join(_words(data))
     if status == BUSY:

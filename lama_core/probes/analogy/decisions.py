@@ -75,7 +75,7 @@ class RelationPlan:
     @property
     def n_pairs(self) -> int:
         """Number of pairs of the relation."""
-        return len(distinct_pairs(self.relation, self.options.tails))
+        return len(distinct_pairs(self.relation))
 
     def decide(self, scorer: PairScorer, tick: OnDone) -> pa.Table:
         """Return one row per decision.
@@ -174,35 +174,28 @@ def make_plan(
     *,
     reads_sentences: bool,
 ) -> RelationPlan:
-    """Return a relation's instances, made within halves of its pairs or from all pairs.
+    """Return a relation's instances, made within halves of its pairs.
 
-    Raises ProbeImpossible if the relation or a half has fewer than three pairs.
+    Raises ProbeImpossible if a half has fewer than three pairs.
     """
-    pairs, limit = distinct_pairs(relation, options.tails), options.limit
-    halves: dict[str, Sequence[Pair]] = {"all": pairs}
-    limits = dict.fromkeys(("all", "train", "test"), limit)
-    if setting == "supervised" or options.pairing != "all":
-        train, test = split_pairs(pairs, seed=options.seed, name=relation.name)
-        if min(len(train), len(test)) < MIN_PAIRS:
-            raise ProbeImpossible(
-                f"{relation.name}: a probe needs at least {2 * MIN_PAIRS} pairs, three in each "
-                f"half. This relation has {len(pairs)}."
-            )
-        halves = {"train": train, "test": test}
-        if setting == "unsupervised" and limit is not None:
-            first = min(limit // 2, len(train) * (len(train) - 1))
-            limits |= {"train": first, "test": limit - first}
-    instances = {
-        part: tuple(
-            make_probe(relation, probe, replace(options, limit=limits[part]), pairs=half, part=part)
+    pairs, limit = distinct_pairs(relation), options.limit
+    halves = split_pairs(pairs, seed=options.seed, name=relation.name)
+    if len(pairs) < 2 * MIN_PAIRS:
+        raise ProbeImpossible(
+            f"{relation.name}: a probe needs at least {2 * MIN_PAIRS} pairs, three in each "
+            f"half. This relation has {len(pairs)}."
         )
-        for part, half in halves.items()
-    }
+    limits = (limit, limit)
+    if setting == "unsupervised" and limit is not None:
+        first = min(limit // 2, len(halves[0]) * (len(halves[0]) - 1))
+        limits = (first, limit - first)
+    train, test = (
+        tuple(make_probe(relation, probe, replace(options, limit=most), pairs=half, part=part))
+        for part, half, most in zip(("train", "test"), halves, limits, strict=True)
+    )
     if setting == "supervised":
-        return RelationPlan(
-            relation, options, reads_sentences, instances["test"], instances["train"]
-        )
-    return RelationPlan(relation, options, reads_sentences, sum(instances.values(), ()))
+        return RelationPlan(relation, options, reads_sentences, test, train)
+    return RelationPlan(relation, options, reads_sentences, train + test)
 
 
 def pair_text(pair: Pair) -> str:
@@ -218,8 +211,9 @@ def pair_from_text(text: str) -> Pair:
 
 def make_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
     """Return the rows as a table; missing values become null."""
-    columns = {name: [row.get(name) for row in rows] for name in ROWS.names}
-    return make_facts_table(columns, len(rows), ROWS)
+    return make_facts_table(
+        {name: [row.get(name) for row in rows] for name in ROWS.names}, len(rows), ROWS
+    )
 
 
 def classify(

@@ -16,8 +16,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-MIN_EACH = 2
-
 
 @dataclass(frozen=True, slots=True)
 class FrequencyTest:
@@ -58,7 +56,7 @@ def compare_frequency(
     values = np.array([pair_frequency(pair) for pair in pairs])
     is_right = np.asarray(right, dtype=bool)
     n_right, n_wrong = int(is_right.sum()), int((~is_right).sum())
-    if min(n_right, n_wrong) < MIN_EACH:
+    if min(n_right, n_wrong) < 2:
         return FrequencyTest(n_right, n_wrong, None, None)
     from scipy.stats import ks_2samp
 

@@ -5,12 +5,12 @@ pair (C, D) as the positive. The probe makes the negative:
 
     random-head   (C', D)            head of a third pair, same tail
     random-tail   (C, D')            same head, tail of a third pair
-    reverse       (F, E)             from any pair (E, F) except the query, or (D, C): see `Reverse`
+    reverse       (F, E)             from any pair (E, F) except the query
     type          (E, G) or (F, H)   from two pairs (E, F) and (G, H) except the query: two heads or
                   two tails (drawn with the seed), none equal to the query's head or tail
 
 The pairs of a relation are split into a training and a test half, and all pairs of an instance are
-from the same half. Unsupervised probes use both halves, or don't split the pairs (see `Pairing`).
+from the same half. Unsupervised probes use both halves.
 
 As in the paper, a negative may be true by chance, in a relation with several right tails or in a
 symmetric one. With `strict` such negatives are never drawn.
@@ -22,8 +22,8 @@ Departure: The wrong pairs of the analogy probes
 import zlib
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import Literal, get_args
+from itertools import permutations, zip_longest
+from typing import Literal
 
 import numpy as np
 
@@ -35,16 +35,6 @@ from lama_core.queries.pairs import Normalise
 
 Setting = Literal["unsupervised", "supervised"]
 SETTINGS: tuple[Setting, ...] = ("unsupervised", "supervised")
-# Pairs of a relation: each head with several of its tails, or only with its first tail.
-Tails = Literal["several", "first"]
-# Unsupervised instances are made within each half of the pairs (as in supervised probes), or from
-# all pairs.
-Pairing = Literal["halves", "all"]
-# The pair that the reverse probe reverses: a random pair, or the positive.
-Reverse = Literal["random", "positive"]
-TAILS: tuple[Tails, ...] = get_args(Tails)
-PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
-REVERSES: tuple[Reverse, ...] = get_args(Reverse)
 MIN_PAIRS = 3
 HIDDEN, N_SEEDS = 100, 5  # hidden units and classifiers of supervised probes
 # Further tails are added up to this number of pairs. In relations with several tails, the values of
@@ -67,12 +57,7 @@ class Draft:
     right: Pair
     others: Sequence[Pair]
     draw: float
-    reverse: Reverse
     banned: Set[Pair]
-
-
-# Returns the pairs to draw the negative from; banned ones are removed afterwards.
-Negatives = Callable[[Draft], list[Pair]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +66,15 @@ class Probe:
 
     Attributes:
         meaning: Explanation for users.
-        negatives: Returns the pairs to draw the negative from.
+        negatives: Returns the pairs to draw the negative from; banned ones are removed afterwards.
         marked: Name of the field that is true for relations that the paper's tables mark.
         mark: The mark in the paper's tables.
     """
 
     meaning: str
-    negatives: Negatives
+    negatives: Callable[[Draft], list[Pair]]
     marked: Literal["one_to_many", "bidirectional"] | None = None
     mark: str = ""
-
-
-def _reversed(draft: Draft) -> list[Pair]:
-    others = () if draft.reverse == "positive" else draft.others
-    return [(tail, head) for head, tail in (draft.right, *others) if tail != head]
 
 
 def _same_type(draft: Draft) -> list[Pair]:
@@ -104,8 +84,7 @@ def _same_type(draft: Draft) -> list[Pair]:
     every pair with the drawn word is banned, the next word is used instead.
     """
     side = 0 if draft.draw < 0.5 else 1
-    pairs = (draft.right, *draft.others)
-    words = [pair[side] for pair in pairs if pair[side] != draft.query[side]]
+    words = [pair[side] for pair in (draft.right, *draft.others) if pair[side] != draft.query[side]]
     start = int(2 * draft.draw % 1 * len(words))  # 2 * draw % 1 is uniform given the side
     for first in (*words[start:], *words[:start]):
         found = [(first, second) for second in words if second != first]
@@ -132,9 +111,8 @@ PROBES: dict[str, Probe] = {
         "*",
     ),
     "reverse": Probe(
-        "the wrong pair is a reversed pair: any pair except the query pair or, as an option, the "
-        "right pair",
-        _reversed,
+        "the wrong pair is a reversed pair: any pair except the query pair",
+        lambda draft: [(tail, head) for head, tail in (draft.right, *draft.others) if tail != head],
         "bidirectional",
         "†",
     ),
@@ -148,8 +126,8 @@ PROBES: dict[str, Probe] = {
 class ProbeOptions:
     """How a probe is made and decided. The paper does not specify the supervised options.
 
-    `pairing` is for unsupervised probes; `layer`, `pooling`, `hidden` (number of hidden units) and
-    `n_seeds` (number of classifiers) are for supervised ones.
+    `layer`, `pooling`, `hidden` (number of hidden units) and `n_seeds` (number of classifiers) are
+    for supervised probes.
 
     Attributes:
         template: Name or text of the analogy template.
@@ -164,9 +142,6 @@ class ProbeOptions:
     seed: int = 0
     limit: int | None = None
     strict: bool = False
-    tails: Tails = "several"
-    pairing: Pairing = "halves"
-    reverse: Reverse = "random"
     layer: int = -1
     pooling: Pooling = "mean"
     hidden: int = HIDDEN
@@ -193,24 +168,21 @@ class ProbeImpossible(UserError):
     """Raised if a relation has too few pairs for a probe."""
 
 
-def distinct_pairs(relation: AnalogyRelation, tails: Tails = "several") -> tuple[Pair, ...]:
+def distinct_pairs(relation: AnalogyRelation) -> tuple[Pair, ...]:
     """Return the relation's distinct pairs: every head with its first tail, in file order.
 
-    tails: `several` adds the second tails of all heads, then the third ones, ..., up to
-    `MOST_PAIRS`.
+    The second tails of all heads follow, then the third ones, ..., up to `MOST_PAIRS` pairs.
     Departure: Relations with several tails
     """
-    first = dict.fromkeys((head, answers[0]) for head, answers in relation.pairs)
-    if tails == "first":
-        return tuple(first)
-    columns = zip_longest(*([(head, tail) for tail in answers] for head, answers in relation.pairs))
+    columns = zip_longest(*([(head, tail) for tail in tails] for head, tails in relation.pairs))
     every = dict.fromkeys(pair for column in columns for pair in column if pair)
-    return tuple(every)[: max(MOST_PAIRS, len(first))]
+    n_first = len({(head, tails[0]) for head, tails in relation.pairs})
+    return tuple(every)[: max(MOST_PAIRS, n_first)]
 
 
-def words_of(relations: Iterable[AnalogyRelation], tails: Tails = "several") -> tuple[str, ...]:
+def words_of(relations: Iterable[AnalogyRelation]) -> tuple[str, ...]:
     """Return the distinct words of the relations' pairs."""
-    pairs = [pair for relation in relations for pair in distinct_pairs(relation, tails)]
+    pairs = (pair for relation in relations for pair in distinct_pairs(relation))
     return tuple(dict.fromkeys(word for pair in pairs for word in pair))
 
 
@@ -224,10 +196,10 @@ def split_pairs(pairs: Sequence[Pair], *, seed: int, name: str) -> tuple[list[Pa
 def make_probe(
     relation: AnalogyRelation,
     probe: str,
-    options: ProbeOptions | None = None,
+    options: ProbeOptions,
     *,
-    pairs: Sequence[Pair] | None = None,
-    part: str = "all",
+    pairs: Sequence[Pair],
+    part: str,
 ) -> list[Instance]:
     """Return the instances of one probe of one relation: n(n-1) for n pairs, at most the limit.
 
@@ -237,43 +209,30 @@ def make_probe(
     Args:
         relation: The relation.
         probe: Name of the probe.
-        options: The options; None uses the defaults.
-        pairs: The pairs to use; None uses all pairs of the relation.
-        part: Name of the half that the pairs are (`train`, `test`), or `all`; the random draws
-            depend on it.
-
-    Raises:
-        ProbeImpossible: For fewer than three pairs.
+        options: The options.
+        pairs: The pairs of a half of the relation, at least three.
+        part: Name of the half, `train` or `test`; the random draws depend on it.
     """
-    options = options or ProbeOptions()
-    used = list(distinct_pairs(relation, options.tails) if pairs is None else pairs)
-    if len(used) < MIN_PAIRS:
-        raise ProbeImpossible(
-            f"{relation.name}: a probe needs at least {MIN_PAIRS} pairs, because a negative is "
-            f"made from a third one. This relation has {len(used)}."
-        )
-    positions = [(i, j) for i in range(len(used)) for j in range(len(used)) if i != j]
+    positions = list(permutations(range(len(pairs)), 2))
     chosen = list(range(len(positions)))
     if options.limit is not None and options.limit < len(positions):
         order = _generator(options.seed, relation.name, part, "limit").permutation(len(positions))
         chosen = sorted(order[: options.limit].tolist())
-    generator = _generator(options.seed, relation.name, part, probe)
     # Drawn for all instances, so that a limit doesn't change the negatives of the chosen instances.
-    draws = generator.random((len(positions), 2))
+    draws = _generator(options.seed, relation.name, part, probe).random((len(positions), 2))
     true = {(head, tail) for head, tails in relation.pairs for tail in tails}
-    label = relation.name if part == "all" else f"{relation.name}/{part}"
     instances = []
     for number in chosen:
         i, j = positions[number]
-        others = [pair for at, pair in enumerate(used) if at not in (i, j)]
-        banned = {used[j], *(true if options.strict else ())}
+        others = [pair for at, pair in enumerate(pairs) if at not in (i, j)]
+        banned = {pairs[j], *(true if options.strict else ())}
         negative_draw, probe_draw = draws[number].tolist()
-        draft = Draft(used[i], used[j], others, probe_draw, options.reverse, banned)
+        draft = Draft(pairs[i], pairs[j], others, probe_draw, banned)
         wrong = [pair for pair in PROBES[probe].negatives(draft) if pair not in banned]
         negative = wrong[int(negative_draw * len(wrong))] if wrong else None
         reason = None if wrong else "no pair to make a negative of"
-        name = f"{label}/{i + 1}/{j + 1}"
-        instances.append(Instance(name, relation.name, used[i], used[j], negative, reason))
+        name = f"{relation.name}/{part}/{i + 1}/{j + 1}"
+        instances.append(Instance(name, relation.name, pairs[i], pairs[j], negative, reason))
     return instances
 
 

@@ -79,13 +79,12 @@ class Share:
 
     def to_json(self) -> dict[str, Any]:
         """Return numbers, share and interval as JSON values."""
-        low, high = self.interval.low, self.interval.high
         return {
             "n_questions": self.n,
             "n_right": self.n_right,
             "share": self.share,
-            "low": low,
-            "high": high,
+            "low": self.interval.low,
+            "high": self.interval.high,
         }
 
 

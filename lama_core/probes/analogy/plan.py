@@ -25,25 +25,25 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
     """
     if not request.scorers:
         request = replace(request, models=(DEFAULT_MODEL,))
-    settings, options = request.settings, request.options
-    probes = tuple(choose(name, PROBES, "probe") for name in request.probes or PROBES)
+    options = request.options
+    probes = dict.fromkeys(choose(name, PROBES, "probe") for name in request.probes or PROBES)
     dataset = load_analogies(request.dataset)
     relations = dataset.choose(request.relations)
-    words = words_of(relations, options.tails)
+    words = words_of(relations)
     names = tuple(relation.name for relation in relations)
     # Keeps each model's kind and precision, not the model, to save memory.
-    kinds: dict[str, tuple[Kind, Precision]] = {}
+    known: dict[str, tuple[Kind, Precision]] = {}
 
     def load_model(name: str) -> Any:
         model = load(name, precision=request.precision)
-        kinds[name] = model.kind, model.precision
+        known[name] = model.kind, model.precision
         return model
 
     specs = []
     for method, reference in request.scorers:
-        scorer = PAIR_SCORERS[method].open(reference, words, options, load_model)
+        scorer = PAIR_SCORERS[method](reference, words, options, load_model)
         unknown: tuple[None, Precision] = (None, "fp32")
-        kind, precision = kinds[reference] if method == "model" else unknown
+        kind, precision = known[reference] if method == "model" else unknown
         specs += [
             AnalogySpec(
                 **data_fields(request, dataset, names),
@@ -57,8 +57,8 @@ def plan(request: AnalogyRequest, *, load: Load = load_by_name) -> tuple[Analogy
                 probe=probe,
                 method=method,
             )
-            for setting in settings
-            for probe in dict.fromkeys(probes)
+            for setting in request.settings
+            for probe in probes
         ]
     return tuple(specs)
 

@@ -2,26 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from lama_core.datasets.library.installed import STARTER_ANALOGIES
-from lama_core.errors import choose
 from lama_core.models.protocols import Pooling
 from lama_core.probes.analogy.instances import (
     HIDDEN,
-    MOST_PAIRS,
     N_SEEDS,
     PROBES,
     SETTINGS,
-    Pairing,
     ProbeOptions,
-    Reverse,
     Setting,
-    Tails,
 )
-from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorerKind
+from lama_core.probes.analogy.scorers import PairScorerKind
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TemplateChoice, template_name
-from lama_core.queries.pairs import NORMALISATIONS, NormaliseChoice
+from lama_core.queries.pairs import NormaliseChoice
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 
@@ -64,23 +59,6 @@ class AnalogyRequest(shared_fields.OutSettings, command="analogy probe", python=
         int | None, option("Number of instances per relation, drawn at random. Default: all.", ge=1)
     ] = None
     strict: Annotated[bool, option("Exclude negatives that are true by chance.")] = False
-    tails: Annotated[
-        Tails,
-        option(
-            "several: make a pair of a head with each of its tails, first tails first, up to "
-            f"{MOST_PAIRS} pairs per relation; first: only with its first tail."
-        ),
-    ] = "several"
-    pairing: Annotated[
-        Pairing,
-        option(
-            "Unsupervised: take query and candidate pairs from the same half of the pairs, as in "
-            "the paper (halves), or from all pairs (all)."
-        ),
-    ] = "halves"
-    reverse: Annotated[
-        Reverse, option("Pair that the reverse probe reverses: a random pair or the positive.")
-    ] = "random"
     layer: Annotated[
         int,
         option(
@@ -101,29 +79,21 @@ class AnalogyRequest(shared_fields.OutSettings, command="analogy probe", python=
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """The chosen setting, or both. Raises UserError for an unknown one."""
-        known: tuple[SettingChoice, ...] = get_args(SettingChoice)
-        chosen = choose(self.setting, known, "setting")
-        return SETTINGS if chosen == "both" else (chosen,)
+        """The chosen setting, or both."""
+        return SETTINGS if self.setting == "both" else (self.setting,)
 
     @property
     def options(self) -> ProbeOptions:
-        """The options as `ProbeOptions`. Raises UserError for an invalid value."""
-        poolings: tuple[Pooling, ...] = get_args(Pooling)
-        names = [field.name for field in fields(ProbeOptions)]
-        checked = {
-            "template": template_name(self.template),
-            "normalise": choose(self.normalise, NORMALISATIONS, "normalisation"),
-            "pooling": choose(self.pooling, poolings, "pooling"),
-        }
-        return ProbeOptions(**{name: getattr(self, name) for name in names} | checked)
+        """The options as `ProbeOptions`. Raises UserError for an invalid template."""
+        options = {field.name: getattr(self, field.name) for field in fields(ProbeOptions)}
+        return ProbeOptions(**options | {"template": template_name(self.template)})
 
     @property
     def scorers(self) -> tuple[tuple[PairScorerKind, str], ...]:
         """The scorers as distinct (method, name)."""
-        scorers = (
-            (method, name)
-            for method, kind in PAIR_SCORERS.items()
-            for name in getattr(self, kind.field)
+        named: tuple[tuple[PairScorerKind, Sequence[str]], ...] = (
+            ("model", self.models),
+            ("vectors", self.vectors),
+            ("relbert", self.relbert),
         )
-        return tuple(dict.fromkeys(scorers))
+        return tuple(dict.fromkeys((method, name) for method, names in named for name in names))

@@ -7,7 +7,6 @@ supervised setting it returns the features of a query pair with a candidate pair
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -112,14 +111,15 @@ class ModelPairScorer(PairScorer):
             self._scored = positives, self._scores(positives, on_done, half)
         else:
             on_done(half)
-        scores = self._scores(negatives, on_done, len(instances) - half)
-        return np.stack([self._scored[1], scores], axis=1)
+        return np.stack(
+            [self._scored[1], self._scores(negatives, on_done, len(instances) - half)], axis=1
+        )
 
     def why_unscored(self, instance: Instance) -> str:
         """Return why the server refuses one of the instance's two sentences."""
-        pairs = (instance.positive, instance.negative or instance.positive)
-        sentences = [self._sentence(instance.query, pair) for pair in pairs]
-        return next(self._refusals[one] for one in sentences if one in self._refusals)
+        positive = self._sentence(instance.query, instance.positive)
+        negative = self._sentence(instance.query, instance.negative or instance.positive)
+        return self._refusals.get(positive) or self._refusals[negative]
 
     def _sentence(self, query: Pair, pair: Pair) -> str:
         return fill_template(self._template, (*query, *pair)).text
@@ -128,13 +128,11 @@ class ModelPairScorer(PairScorer):
         """Return minus the log-perplexity of each sentence; report progress that adds up to `n`."""
         # Sorting places sentences with the same query next to each other.
         distinct = sorted(set(sentences))
-        begins = begins_with_candidate(self._template)
-        score = partial(self._model.token_log_probs, begins=begins)
+        score = partial(self._model.token_log_probs, begins=begins_with_candidate(self._template))
         values: dict[str, float] = {}
         reported = 0
         for first in range(0, len(distinct), CHUNK):
-            chunk = distinct[first : first + CHUNK]
-            for texts, scores in score_accepted(score, chunk):
+            for texts, scores in score_accepted(score, distinct[first : first + CHUNK]):
                 if isinstance(scores, TextRefusedError):
                     values[texts[0]] = math.nan
                     self._refusals[texts[0]] = scores.excluded
@@ -207,9 +205,8 @@ def _cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[n
     """Return the cosine of each row of `left` with the same row of `right`; 0 for zero vectors."""
     a, b = left.astype(np.float64), right.astype(np.float64)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    products = (a * b).sum(1)
     return np.divide(
-        products, lengths, out=np.where(np.isnan(lengths), np.nan, 0.0), where=lengths > 0
+        (a * b).sum(1), lengths, out=np.where(np.isnan(lengths), np.nan, 0.0), where=lengths > 0
     )
 
 
@@ -230,8 +227,9 @@ def _open_model(
             )
         return hidden_states(model, texts, spans, layer=options.layer, pooling=options.pooling)
 
-    template = resolve_template(options.template)
-    return ModelPairScorer(model, embed, template=template, normalise=options.normalise)
+    return ModelPairScorer(
+        model, embed, template=resolve_template(options.template), normalise=options.normalise
+    )
 
 
 def _open_relbert(reference: str, *_: Any) -> VectorPairScorer:
@@ -240,28 +238,13 @@ def _open_relbert(reference: str, *_: Any) -> VectorPairScorer:
     return VectorPairScorer(load_relbert(reference), "relbert")
 
 
-@dataclass(frozen=True, slots=True)
-class PairScorerFactory:
-    """A kind of scorer.
-
-    Attributes:
-        title: Name to show to users.
-        field: Field of `AnalogyRequest` with the names of such scorers.
-        open: Load a scorer, given its name, the words to score, the options, and a function that
-            loads a language model by name. Raises UserError if the scorer is not available.
-    """
-
-    title: str
-    field: str
-    open: Callable[[str, Sequence[str], ProbeOptions, Callable[[str], Any]], PairScorer]
-
-
-PAIR_SCORERS: dict[PairScorerKind, PairScorerFactory] = {
-    "model": PairScorerFactory("model", "models", _open_model),
-    "vectors": PairScorerFactory(
-        "vectors",
-        "vectors",
-        lambda source, words, *_: VectorPairScorer(load_vectors(source, words), "vectors"),
-    ),
-    "relbert": PairScorerFactory("RelBERT", "relbert", _open_relbert),
+# Kind of scorer -> function that loads one, given its name, the words to score, the options, and a
+# function that loads a language model by name. Raises UserError if the scorer is not available.
+PAIR_SCORERS: dict[
+    PairScorerKind,
+    Callable[[str, Sequence[str], ProbeOptions, Callable[[str], Any]], PairScorer],
+] = {
+    "model": _open_model,
+    "vectors": lambda source, words, *_: VectorPairScorer(load_vectors(source, words), "vectors"),
+    "relbert": _open_relbert,
 }

@@ -15,7 +15,6 @@ that P@1 is the accuracy. Columns in addition to those of every run:
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from lama_core.probes.analogy.frequency import FrequencyTest, compare_frequency
 from lama_core.probes.analogy.instances import ProbeImpossible, ProbeOptions, Setting, words_of
 from lama_core.probes.analogy.request import AnalogyRequest
 from lama_core.probes.analogy.scorers import PAIR_SCORERS, PairScorer, PairScorerKind
-from lama_core.progress import Unit
+from lama_core.progress import Unit, ignore
 from lama_core.queries.analogy_templates import begins_with_candidate
 from lama_core.runs.facts_table import read_columns
 from lama_core.runs.find import list_runs
@@ -42,8 +41,8 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts, named_reasons
 from lama_core.scoring.ranking import Ranking
 
-# Values of options that older runs don't record.
-BEFORE_VERSION_3 = {"tails": "first", "pairing": "all", "reverse": "positive"}
+# Recorded with the options; runs of earlier versions could have other values.
+FIXED = {"tails": "several", "pairing": "halves", "reverse": "random"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,38 +106,39 @@ class ProbeRun:
         """The contents of `details.json`. Raises UserError if it is damaged."""
         raw = dict(self.run.details)
         try:
-            raw["options"] = BEFORE_VERSION_3 | raw["options"]
-            return msgspec.convert(raw, ProbeDetails)
+            if FIXED.items() <= raw["options"].items():
+                return msgspec.convert(raw, ProbeDetails)
         except (ValueError, TypeError, KeyError) as error:
             path = self.run.info.folder / DETAILS_FILE
             raise UserError(f"Damaged file {path} ({error}). Run the probe again.") from error
+        raise UserError(
+            f"{self.info.id} was made with an option that this version lacks. Run the probe again."
+        )
 
     def rows(self) -> pa.Table:
         """Return one row per decision. Raises UserError if the file is missing or damaged."""
         return read_columns(self.info.path(FACTS_FILE))
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeListing:
-    """Finished probe runs (bundled ones first, then by date); a problem for each unreadable run."""
+def list_probe_runs(
+    folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] = ignore
+) -> tuple[ProbeRun, ...]:
+    """Return all finished probe runs under `folders`, the bundled ones first, then by date.
 
-    runs: tuple[ProbeRun, ...]
-    problems: tuple[str, ...] = ()
-
-
-def list_probe_runs(folders: Sequence[Path] | None = None) -> ProbeListing:
-    """Return all finished probe runs under `folders` (None: the bundled and the user's runs)."""
+    folders: None is the bundled and the user's runs. on_problem: called with a message for each
+    unreadable run.
+    """
     listing = list_runs(folders, kinds=(AnalogySpec.kind,)).intact()
     runs: list[ProbeRun] = []
     problems = list(listing.problems)
     for run in (ProbeRun(Run(info)) for info in listing):
         try:
-            _ = run.details
+            runs += [run] if run.details else []
         except UserError as error:
             problems.append(str(error))
-        else:
-            runs.append(run)
-    return ProbeListing(tuple(runs), tuple(problems))
+    for problem in problems:
+        on_problem(problem)
+    return tuple(runs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +162,7 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
 
     def options(self) -> dict[str, Any]:
         """Return the probe and the options that its numbers depend on."""
-        options = asdict(self.probe_options)
+        options = asdict(self.probe_options) | FIXED
         supervised = ("layer", "pooling", "hidden", "n_seeds")
         unsupervised = ("normalise", "pairing")
         of_models = ("template", "normalise", "layer", "pooling")
@@ -188,15 +188,17 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
     def scorer_key(self) -> tuple[Any, ...]:
         """Return a key; probes with the same key share a scorer and its cached numbers."""
         options = self.probe_options
-        how = (options.template, options.normalise, options.layer, options.pooling, options.tails)
-        return (self.method, self.model, self.precision, self.data_digest, self.relations, *how)
+        return (
+            *(self.method, self.model, self.precision, self.data_digest, self.relations),
+            *(options.template, options.normalise, options.layer, options.pooling),
+        )
 
     def open(self, load: Load) -> PairScorer:
         """Load the scorer. Raises UserError if it has changed since the run was planned."""
-        relations = map(self.load_data().relation, self.relations)
-        words = words_of(relations, self.probe_options.tails)
-        model = partial(load, precision=self.precision)
-        scorer = PAIR_SCORERS[self.method].open(self.model, words, self.probe_options, model)
+        words = words_of(map(self.load_data().relation, self.relations))
+        scorer = PAIR_SCORERS[self.method](
+            self.model, words, self.probe_options, partial(load, precision=self.precision)
+        )
         unchanged: PairScorer = self.unchanged(scorer)
         return unchanged
 
@@ -224,23 +226,27 @@ class AnalogySpec(RunSpec, kind="analogy", version=4):
             reasons = " ".join(one.reason for one in excluded[:3])
             raise UserError(f"No relation can be probed. {reasons}")
         name = scorer.name
-        missing = scorer.missing(words_of(map(dataset.relation, self.relations), options.tails))
+        missing = scorer.missing(words_of(map(dataset.relation, self.relations)))
 
         def finish(tables: Sequence[pa.Table]) -> Finished:
             results = tuple(map(make_result, plans, tables))
             if is_model and not any(one.n for one in results):
-                columns = (table["excluded"].to_pylist() for table in tables)
-                reasons = named_reasons(chain.from_iterable(columns))
+                reasons = named_reasons(
+                    pa.concat_tables(tables, promote_options="default")["excluded"].to_pylist()
+                )
                 raise NoFactCounts(f"No instance can be decided with {name}: {reasons}.")
-            about = (self.setting, self.probe, self.method, options)
-            details = ProbeDetails(*about, results, tuple(excluded), missing)
+            details = ProbeDetails(
+                self.setting, self.probe, self.method, options, results, tuple(excluded), missing
+            )
             templates = (options.template if is_model else "",)
             relations = tuple(
                 RelationInfo(one.name, one.kind, "", None, templates, one.n, one.n_excluded)
                 for one in results
             )
             rows = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
-            return Finished(rows, relations, 2, asdict(details))
+            return Finished(
+                rows, relations, 2, asdict(details) | {"options": asdict(options) | FIXED}
+            )
 
         return ScoringJob(AnalogyWork(tuple(plans)), finish)
 

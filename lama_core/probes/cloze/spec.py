@@ -35,7 +35,6 @@ from lama_core.scoring.refusals import exclude_refused, join_rows, score_accepte
 from lama_core.scoring.retrieval import OpenBook
 from lama_core.scoring.top_answers import from_table, rank_block, to_table
 
-OPEN_BOOK = "open-book"
 # Rows that are prepared and scored on their own, so that workers can divide the preparation of a
 # large run. Runs with fewer rows are as in earlier versions.
 RANGE = 1 << 16
@@ -127,7 +126,7 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
 
     def prompt_name(self) -> str:
         """Return the prompt set's name, after `open-book` if the run has open-book context."""
-        return self.prompts.name if self.open_book is None else f"{OPEN_BOOK} {self.prompts.name}"
+        return self.prompts.name if self.open_book is None else f"open-book {self.prompts.name}"
 
     def prompt_kind(self) -> PromptKind:
         return self.prompts.kind
@@ -187,8 +186,9 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
                 first = scored.questions[int(segment.rows[0])].relation.name
                 words[first * self.candidates.per_relation] = tuple(segment.columns.words)
             relations = self._describe(dataset, scored.questions)
-            n_candidates = max(map(len, words.values()), default=0)
-            return Finished(rows, relations, n_candidates, self.details(), words)
+            return Finished(
+                rows, relations, max(map(len, words.values()), default=0), self.details(), words
+            )
 
         return ScoringJob(work, finish)
 
@@ -234,8 +234,9 @@ class ClozeSpec(RunSpec, kind="cloze", version=2):
         if self.open_book is None:
             return {}
         index = self.open_book.index
-        about = {"name": index.name, "digest": index.digest, "passages": index.n_passages}
-        return {"open_book": about}
+        return {
+            "open_book": {"name": index.name, "digest": index.digest, "passages": index.n_passages}
+        }
 
     def _describe(
         self, dataset: Dataset, questions: Sequence[Question]
@@ -283,8 +284,9 @@ class ClozeWork(SegmentWork):
             batches = [[query for batch in batches for query in batch]]
 
         def score_queries(queries: Sequence[int]) -> pa.Table:
-            block = score_segment(model, self.segments[segment], queries)
-            return self.answer(model, segment, block)
+            return self.answer(
+                model, segment, score_segment(model, self.segments[segment], queries)
+            )
 
         scored = []
         for batch in batches:
@@ -299,8 +301,7 @@ class ClozeWork(SegmentWork):
 
 def score_segment(model: BlankFiller, segment: Segment, queries: Sequence[int]) -> ScoreBlock:
     """Return the scores of some of a segment's queries."""
-    encoded = [segment.encoded[query] for query in queries]
-    scores = model.blank_log_probs(encoded, segment.columns)
+    scores = model.blank_log_probs([segment.encoded[query] for query in queries], segment.columns)
     return ScoreBlock(
         0,
         np.array(queries, dtype=np.int64),

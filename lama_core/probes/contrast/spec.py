@@ -82,8 +82,9 @@ class ContrastSpec(ClozeSpec, kind="contrast", version=1):
             rows = prepared.segments[segment].rows[queries]
             spearman[rows] = table["spearman"].to_numpy()
             ranks[:, rows] = table["plain_raw"].to_numpy(), table["plain_filtered"].to_numpy()
-            columns = table["plain_first"].to_pylist()
-            for row, query, column in zip(rows.tolist(), queries.tolist(), columns, strict=True):
+            for row, query, column in zip(
+                rows.tolist(), queries.tolist(), table["plain_first"].to_pylist(), strict=True
+            ):
                 if (plain_query := work.plain_queries[segment][query]) is not None:
                     plain = work.plain[plain_query[0]]
                     texts[row] = plain.queries[plain_query[1]].text(BLANK)

@@ -6,8 +6,6 @@ from typing import Annotated
 from lama_core.requests import option
 from lama_core.scoring import shared_fields
 
-MAX_SHOTS = 10
-
 
 @dataclass(frozen=True)
 class GenerateRequest(shared_fields.RunSettings, command="generate", python="generate"):
@@ -18,7 +16,7 @@ class GenerateRequest(shared_fields.RunSettings, command="generate", python="gen
     relations: shared_fields.Relations = ()
     shots: Annotated[
         int,
-        option("Examples from the same relation before each question.", ge=0, le=MAX_SHOTS),
+        option("Examples from the same relation before each question.", ge=0, le=10),
     ] = 0
     seed: Annotated[int, option("Seed for drawing the examples.", ge=0)] = 0
     plain: Annotated[

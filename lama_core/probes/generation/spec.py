@@ -54,9 +54,7 @@ from lama_core.scoring.queries import (
 from lama_core.scoring.refusals import REFUSED, score_accepted
 from lama_core.types import Fact
 
-CHARACTERS_PER_TOKEN = 4  # of English text, to estimate what a chat server will count
 LONGEST_MARK = 60  # characters that a note shows
-MIN_SAME = 10  # answers of a run, of which most are the same
 PART = 64  # questions that a model answers together
 HAS_CONTROL = "question or example contains a control token of the model"
 ANSWERS = pa.schema(
@@ -102,12 +100,22 @@ class GenerationWork:
             return generate(scorer, some, self.max_tokens)
 
         rows: list[dict[str, Any]] = []
-        prompts = self.prompts[number * PART : (number + 1) * PART]
-        for asked, found in score_accepted(answer, prompts):
+        for asked, found in score_accepted(
+            answer, self.prompts[number * PART : (number + 1) * PART]
+        ):
             if isinstance(found, TextRefusedError):
                 rows.append({REFUSED: found.excluded})
             else:
-                rows += map(_answer_row, found)
+                rows += [
+                    {
+                        "text": one.text,
+                        "log_prob": float(one.log_probs.sum(dtype=np.float64)),
+                        "n_tokens": len(one.tokens),
+                        "ending": one.ending,
+                        "mark": one.mark,
+                    }
+                    for one in found
+                ]
             tick(len(asked))
         return pa.Table.from_pylist(rows, schema=ANSWERS)
 
@@ -136,8 +144,8 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=3):
     def options(self) -> dict[str, Any]:
         """Return questions, examples, format, maximum tokens and, if any, aliases and template."""
         asked = self.request
-        digests = {"aliases": self.aliases_digest, "template": self.template_digest}
-        return {name: digest for name, digest in digests.items() if digest} | {
+        digests = (("aliases", self.aliases_digest), ("template", self.template_digest))
+        return {name: digest for name, digest in digests if digest} | {
             "questions": self.questions_digest,
             "examples": [asked.shots, asked.seed if asked.shots else 0],
             "format": self.how,
@@ -152,8 +160,8 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=3):
 
     def prompt_name(self) -> str:
         """Return a name such as `questions, 3-shot`, with the prompt format unless it is `chat`."""
-        how = [] if self.how == "chat" else [self.how]
-        return ", ".join(["questions", f"{self.request.shots}-shot", *how])
+        how = "" if self.how == "chat" else f", {self.how}"
+        return f"questions, {self.request.shots}-shot{how}"
 
     def prepare(self, scorer: Any, on_note: Callable[[str], None]) -> ScoringJob:
         """Return the questions as prompts, in parts."""
@@ -207,7 +215,7 @@ class GenerationSpec(RunSpec, kind=GENERATION, version=3):
                 "--max-requests, or ask about fewer facts with --limit."
             )
         length = sum(len(one.text) for chat in prompts for one in getattr(chat, "messages", ()))
-        n_in = round(length / CHARACTERS_PER_TOKEN * n / len(prompts))
+        n_in = round(length / 4 * n / len(prompts))  # 4 characters of English text a token
         n_out = n * self.max_tokens
         said = (
             f"{server.name}: {n:,} requests ({len(prompts) - n:,} answers are stored already), "
@@ -320,18 +328,6 @@ def make_rows(
     return table
 
 
-def _answer_row(one: GeneratedText) -> dict[str, Any]:
-    """Return an answer in the columns of `ANSWERS`."""
-    total = float(one.log_probs.sum(dtype=np.float64))
-    return {
-        "text": one.text,
-        "log_prob": total,
-        "n_tokens": len(one.tokens),
-        "ending": one.ending,
-        "mark": one.mark,
-    }
-
-
 def _notes(answers: Sequence[dict[str, Any]], model_name: str, max_tokens: int) -> Iterator[str]:
     """Yield notes on answers that are mostly empty or cut, or that begin with the same mark."""
     n = len(answers)
@@ -353,9 +349,8 @@ def _notes(answers: Sequence[dict[str, Any]], model_name: str, max_tokens: int) 
                 f"{model_name}: {n_marked:,} of {n:,} texts begin with {mark[:LONGEST_MARK]!r}, "
                 "which isn't part of the answer."
             )
-    texts = Counter(answer["text"].strip() for answer in answers)
-    for text, n_same in texts.most_common(1):
-        if text and n >= MIN_SAME and 2 * n_same > n:
+    for text, n_same in Counter(answer["text"].strip() for answer in answers).most_common(1):
+        if text and n >= 10 and 2 * n_same > n:
             yield (
                 f"{model_name}: {n_same:,} of {n:,} answers are {text[:LONGEST_MARK]!r}. If this "
                 "isn't an answer, the model writes something before it."

@@ -1,7 +1,7 @@
 """Analyses of a study's prompts (Jiang et al. 2020, section 5.3).
 
 divergence    Div(a, b) = share of facts on which exactly one of a and b is right; by edit distance
-              in words, normalised to [0, 1] (`DISTANCES`), in five bins
+              in words, normalised to [0, 1], in five bins
 patterns      accuracy ranks of the mined prompts that match one of ReVerb's three part-of-speech
               patterns
 transfer      prompt weights that are fitted on one model and applied to another
@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,6 @@ from lama_core.probes.prompts.mining import WORD, Parser
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.requests import Request, argument, option
 
-# How edit distances are normalised. min-max, as in the paper: 0 is a relation's closest pair of
-# prompts, 1 its most distant pair. longer: edits per word of the longer prompt.
-# Departure: Edit distance of prompts
-Distance = Literal["min-max", "longer"]
-DISTANCES: tuple[Distance, ...] = get_args(Distance)
 N_BINS = 5
 STAND_INS = {"[X]": "Alice", "[Y]": "Paris"}
 
@@ -48,13 +43,6 @@ class AnalyseRequest(Request, command="prompts analyse", python="analyse_prompts
         str | None,
         option("Study of another model, whose prompt weights are applied to this study."),
     ] = None
-    distance: Annotated[
-        Distance,
-        option(
-            "How edit distances are normalised to 0-1: min-max over the relation's pairs (as in "
-            "the paper), or divided by the number of words of the longer prompt (longer)."
-        ),
-    ] = "min-max"
     patterns: Annotated[
         bool, option("Also rank prompts by part-of-speech pattern (needs spaCy).")
     ] = False
@@ -106,38 +94,32 @@ def edit_distance(first: str, second: str) -> int:
     for i, word in enumerate(left, start=1):
         previous, row[0] = row[0], i
         for j, other in enumerate(right, start=1):
-            change = previous + (word != other)
-            previous, row[j] = row[j], min(change, row[j] + 1, row[j - 1] + 1)
+            previous, row[j] = row[j], min(previous + (word != other), row[j] + 1, row[j - 1] + 1)
     return row[-1]
 
 
-def normalised_distances(
-    pairs: Sequence[tuple[str, str]], distance: Distance = "min-max"
-) -> NDArray[np.float64]:
-    """Return the edit distances of one relation's pairs, normalised to [0, 1], float64 [pair].
+def normalised_distances(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    """Return the edit distances of one relation's pairs, float64 [pair].
 
-    With `min-max`, if all pairs have the same distance, all results are 0.
-    Source: Jiang et al. 2020, section 5.3 ("normalized into [0, 1]"); we added `longer`.
+    0 is the relation's closest pair of prompts, 1 its most distant pair; if all pairs have the same
+    distance, all results are 0.
+    Source: Jiang et al. 2020, section 5.3 ("normalized into [0, 1]").
+    Departure: Edit distance of prompts
     """
     edits = np.array([edit_distance(*pair) for pair in pairs], dtype=np.float64)
-    if distance == "longer":
-        return edits / [max(1, *(len(text.split()) for text in pair)) for pair in pairs]
     least = edits.min(initial=np.inf)
     spread = edits.max(initial=-np.inf) - least
     return (edits - least) / spread if spread > 0 else np.zeros(len(edits))
 
 
-def prompt_pairs(
-    study: RelationStudy, combination: str = "all", distance: Distance = "min-max"
-) -> list[PromptPair]:
+def prompt_pairs(study: RelationStudy, combination: str = "all") -> list[PromptPair]:
     """Return all pairs of a combination's prompts, with distance and divergence on test facts."""
     right, templates = study.ranks == 1, study.pool.templates
     pairs = list(combinations(study.pool.members(combination), 2))
     texts = [(templates[a], templates[b]) for a, b in pairs]
-    distances = normalised_distances(texts, distance)
     return [
         PromptPair(study.relation.name, *text, float(share), float((right[a] != right[b]).mean()))
-        for text, share, (a, b) in zip(texts, distances, pairs, strict=True)
+        for text, share, (a, b) in zip(texts, normalised_distances(texts), pairs, strict=True)
     ]
 
 
@@ -153,14 +135,12 @@ def measure_divergence(pairs: Sequence[PromptPair]) -> Divergence:
     bins = []
     for number in range(N_BINS):
         inside = values[bin_numbers == number]
+        mean = float(inside.mean()) if len(inside) else math.nan
+        low, middle, high = np.quantile(inside if len(inside) else math.nan, (0.25, 0.5, 0.75))
         ends = number / N_BINS, (number + 1) / N_BINS
-        mean, low, middle, high = (float("nan"),) * 4
-        if len(inside):
-            mean = float(inside.mean())
-            low, middle, high = np.quantile(inside, (0.25, 0.5, 0.75)).tolist()
-        bins.append(DistanceBin(*ends, len(inside), mean, (low, middle, high)))
+        bins.append(DistanceBin(*ends, len(inside), mean, (float(low), float(middle), float(high))))
     varies = len(pairs) > 1 and distances.std() > 0 and values.std() > 0
-    correlation = float(np.corrcoef(distances, values)[0, 1]) if varies else float("nan")
+    correlation = float(np.corrcoef(distances, values)[0, 1]) if varies else math.nan
     return Divergence(tuple(bins), correlation, len(pairs))
 
 
@@ -197,10 +177,8 @@ def find_patterns(template: str, parser: Parser) -> tuple[str, ...]:
     Source: Jiang et al. 2020, section 5.3, and the released `ana.py`.
     """
     words = TAGGED.findall(template)
-    parsed = parser.parse([STAND_INS.get(word, word) for word in words])
-    tags = " ".join(
-        text if text in STAND_INS else word.tag for text, word in zip(words, parsed, strict=True)
-    )
+    parsed = zip(words, parser.parse([STAND_INS.get(word, word) for word in words]), strict=True)
+    tags = " ".join(text if text in STAND_INS else word.tag for text, word in parsed)
     return tuple(name for name, pattern in PATTERNS.items() if pattern.search(tags)) or (OTHER,)
 
 
@@ -211,9 +189,9 @@ def rank_patterns(
 
     Source: figure 4 of the paper, for mined prompts.
     """
-    members = study.pool.members(combination)
-    order = rank_prompts(study.test_accuracies[list(members)])
-    templates = [study.pool.templates[members[number]] for number in order]
+    members = np.array(study.pool.members(combination), dtype=int)
+    ranked = members[rank_prompts(study.test_accuracies[members])]
+    templates = (study.pool.templates[number] for number in ranked)
     return [
         PatternRank(study.relation.name, template, find_patterns(template, parser), rank)
         for rank, template in enumerate(templates, start=1)
@@ -259,11 +237,13 @@ def transfer_weights(
             "both models with this set and method."
         )
     by_template = dict(zip(other.pool.templates, foreign[0].weights.tolist(), strict=True))
-    matched = [
-        0.0 if entry.aside else by_template.get(entry.prompt.template, 0.0)
-        for entry in study.pool.entries
-    ]
-    weights = np.array(matched, np.float32)
+    weights = np.array(
+        [
+            0.0 if entry.aside else by_template.get(entry.prompt.template, 0.0)
+            for entry in study.pool.entries
+        ],
+        np.float32,
+    )
     if not weights.sum():
         raise UserError(
             f"{name}: the two studies have no weighted prompt in common. Choose studies of the "
@@ -271,5 +251,10 @@ def transfer_weights(
         )
     weights = np.asarray(weights / weights.sum(), dtype=np.float32)
     before, after = study.judge(own[0].weights), study.judge(weights)
-    accuracies = float(before.correct.mean()), float(after.correct.mean())
-    return Transfer(name, *accuracies, len(after.correct), int((~after.certain).sum()))
+    return Transfer(
+        name,
+        float(before.correct.mean()),
+        float(after.correct.mean()),
+        len(after.correct),
+        int((~after.certain).sum()),
+    )

@@ -25,7 +25,7 @@ class StudyAnalysis:
 
     Attributes:
         divergence: Divergence of pairs of prompts, in bins of edit distance.
-        found: `distance`, `divergence`, `curves`; if requested, `transfer` and `patterns`.
+        found: `divergence`, `curves`; if requested, `transfer` and `patterns`.
     """
 
     request: AnalyseRequest
@@ -47,15 +47,10 @@ def _analyse(request: AnalyseRequest) -> StudyAnalysis:
     study = find_study(request.study)
     chosen = request.combination
     relations = [study.relation(name) for name in study.relations]
-    pairs = [
-        pair for relation in relations for pair in prompt_pairs(relation, chosen, request.distance)
-    ]
-    divergence = measure_divergence(pairs)
-    found: dict[str, Any] = {
-        "distance": request.distance,
-        "divergence": asdict(divergence),
-        "curves": mean_curves(relations),
-    }
+    divergence = measure_divergence(
+        [pair for relation in relations for pair in prompt_pairs(relation, chosen)]
+    )
+    found: dict[str, Any] = {"divergence": asdict(divergence), "curves": mean_curves(relations)}
     if request.other is not None:
         other = find_study(request.other)
         found["transfer"] = [

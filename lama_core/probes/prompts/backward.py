@@ -4,10 +4,8 @@
 
 where w and v together are the softmax of theta, fitted like the optimised ensemble. The backward
 probability is computed only for the B most probable objects of the forward probability.
-log P(x | y, t) of a subject of several subword tokens (`SubjectForm`):
-
-    together   mean of the tokens' log-probabilities, all masked at once (the released scripts)
-    in-turn    sum of the log-probabilities, filled from left to right (ours)
+log P(x | y, t) of a subject of several subword tokens is the mean of the tokens' log-probabilities,
+all masked at once.
 
 Source: Jiang et al. 2020, section 6.2, and its released scripts (B = 5).
 
@@ -17,7 +15,7 @@ Departure: Backward probability
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -38,8 +36,6 @@ from lama_core.scoring import shared_fields
 from lama_core.scoring.batches import score_cloze
 from lama_core.scoring.ranking import Floats, Ints
 from lama_core.types import Prompt, Query
-
-SubjectForm = Literal["together", "in-turn"]
 
 N_OBJECTS = 5
 
@@ -64,7 +60,6 @@ def score_both_ways(
     best: Ints,
     forward: Floats,
     *,
-    subject: SubjectForm = "together",
     on_fact: Callable[[int, int], None] = lambda *_: None,
 ) -> BothWays:
     """Return the forward and backward log-probabilities of each fact's best objects.
@@ -73,35 +68,29 @@ def score_both_ways(
     [prompt, fact, candidate]. The backward log-probability is that of the fact's subject given an
     object; it is 0 for a subject that the model has no tokens for.
     """
+    if not isinstance(model, WordMasker):
+        raise UserError(
+            f"{model.name} fills a blank token by token and can't mask a whole subject at once. "
+            "Choose the study of a masked model."
+        )
     backward = np.empty((len(prompts), *best.shape), np.float32)
     for number, fact in enumerate(asked.facts):
-        queries = [
-            ask_backward(prompt, asked.columns.words[column])
-            for prompt in prompts
-            for column in best[number]
-        ]
-        log_probs = _subject_log_probs(model, queries, fact.subject, subject)
-        backward[:, number] = np.reshape(log_probs, (len(prompts), -1))
+        scores = model.masked_word_log_probs(
+            [
+                (ask_backward(prompt, asked.columns.words[column]), fact.subject)
+                for prompt in prompts
+                for column in best[number]
+            ]
+        )
+        backward[:, number] = np.reshape(
+            [score.log_prob / len(score.pieces) for score in scores], (len(prompts), -1)
+        )
         on_fact(number + 1, len(asked.facts))
     backward[~np.isfinite(backward)] = 0  # a token of the subject is unknown, for all objects
     chosen = np.take_along_axis(forward, best[None], axis=2)
     is_gold = best == asked.gold[:, None]
     gold = np.where(is_gold.any(axis=1), is_gold.argmax(axis=1), -1)
     return BothWays(np.concatenate([chosen, backward]), gold)
-
-
-def _subject_log_probs(
-    model: BlankFiller, queries: Sequence[Query], subject: str, form: SubjectForm
-) -> list[float]:
-    if form == "in-turn":
-        return [model.word_log_prob(query, 0, subject, "both").log_prob for query in queries]
-    if not isinstance(model, WordMasker):
-        raise UserError(
-            f"{model.name} fills a blank token by token and can't mask a whole subject at once. "
-            "Choose `in-turn` for the subject."
-        )
-    scores = model.masked_word_log_probs([(query, subject) for query in queries])
-    return [score.log_prob / len(score.pieces) for score in scores]
 
 
 def ask_backward(prompt: Prompt, obj: str) -> Query:
@@ -112,8 +101,9 @@ def ask_backward(prompt: Prompt, obj: str) -> Query:
 
 def right_both_ways(features: BothWays, weights: Floats) -> NDArray[np.bool_]:
     """Return whether the gold answer is first, bool [fact]; False if not among the objects."""
-    best = np.tensordot(weights, features.log_probs, axes=1).argmax(axis=1)
-    return np.asarray(best == features.gold)
+    return np.asarray(
+        np.tensordot(weights, features.log_probs, axes=1).argmax(axis=1) == features.gold
+    )
 
 
 def best_objects(scores: Floats, n_objects: int, gold: Ints | None = None) -> Ints:
@@ -178,18 +168,16 @@ def measure_both_ways(
     prompts: Sequence[Prompt],
     *,
     n_objects: int = N_OBJECTS,
-    subject: SubjectForm = "together",
     on_fact: Callable[[int, int], None] = lambda *_: None,
 ) -> BothWaysResult:
     """Measure P@1 of a few prompts of one relation, without and with backward probability.
 
     A training fact's objects are the candidates with the highest mean log-probability over the
     prompts, and always the gold answer. A test fact's objects are the candidates with the highest
-    forward score under the fitted weights. Runs the model once per prompt, fact and object (with
-    `in-turn` also per token of the subject).
+    forward score under the fitted weights. Runs the model once per prompt, fact and object.
     on_fact: called after each fact with the number done and the total.
     """
-    score = partial(score_both_ways, model, prompts=prompts, subject=subject, on_fact=on_fact)
+    score = partial(score_both_ways, model, prompts=prompts, on_fact=on_fact)
     on_train, on_test = (_forward(model, asked, prompts) for asked in (train, test))
     forward_weights = fit_weights(on_train, train.gold).weights
     right_forward = combine_log_linear(on_test, forward_weights).argmax(axis=1) == test.gold
@@ -225,14 +213,7 @@ class BothWaysRequest(Request, command="prompts both-ways", python="both_ways"):
     ] = 3
     n_objects: Annotated[
         int, option("Number of most probable objects to query backward.", name="--objects", ge=1)
-    ] = 5
-    subject: Annotated[
-        SubjectForm,
-        option(
-            "How to score a subject of several subword tokens: together (as in the paper: all "
-            "masked at once, mean) or in-turn (left to right, sum)."
-        ),
-    ] = "together"
+    ] = N_OBJECTS
     n_facts: Annotated[
         int, option("Maximum number of training facts, and of test facts.", name="--facts", ge=1)
     ] = 30
@@ -261,7 +242,6 @@ def _both_ways(request: BothWaysRequest) -> list[dict[str, Any]]:
             n_prompts=request.n_prompts,
             n_facts=request.n_facts,
             n_objects=request.n_objects,
-            subject=request.subject,
             on_fact=report,
         )
         rows.append(asdict(found))

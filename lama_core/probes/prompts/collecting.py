@@ -103,11 +103,11 @@ class MineRequest(Request, command="prompts mine", python="mine_prompts"):
     pairs: Pairs = None
     dataset: shared_fields.Dataset = STARTER
     method: Annotated[
-        Literal["middle", "both", "pooled"],
+        Literal["middle", "both"],
         option(
             "middle: the words between subject and object. both (as in the paper): the most "
             "frequent middle-word prompts, then --dependency prompts found only by dependency "
-            "paths. pooled: the most frequent prompts of both kinds together."
+            "paths."
         ),
     ] = "middle"
     pipeline: Annotated[str, option("spaCy pipeline for dependency paths.")] = "en_core_web_sm"
@@ -127,7 +127,7 @@ def _mine(request: MineRequest) -> Rows:
         facts,
         parser=parser,
         n_kept=request.keep,
-        n_of_path=None if request.method == "pooled" else request.dependency,
+        n_of_path=request.dependency,
         on_sentence=lambda n: (
             request.on_progress(Progress("Reading", n, None, "sentences")) if n % 500 == 0 else None
         ),
@@ -166,12 +166,11 @@ class ParaphraseRequest(Request, command="prompts paraphrase", python="paraphras
 
     template: Annotated[str, argument("A prompt with [X] and [Y].")] = field(kw_only=False)
     by: Annotated[
-        Literal["refill", "refine", "refine-words", "translate"],
+        Literal["refill", "refine", "translate"],
         option(
             "refill: a masked model replaces words of the prompt. refine (as in the paper): it "
             "replaces each word and punctuation mark between subject and object until none "
-            "changes. refine-words: the same for every word of the prompt, without punctuation. "
-            "translate: translate to another language and back."
+            "changes. translate: translate to another language and back."
         ),
     ] = "refill"
     model: shared_fields.ModelName = shared_fields.DEFAULT_MODEL
@@ -218,8 +217,10 @@ def _paraphrase(request: ParaphraseRequest) -> Rows:
             )
             rows = [asdict(paraphrase) for paraphrase in found]
         else:
-            steps = refine(request.template, refiller)
-            rows = [{"template": step, "log_prob": None, "via": ""} for step in steps]
+            rows = [
+                {"template": step, "log_prob": None, "via": ""}
+                for step in refine(request.template, refiller)
+            ]
     _write(request, rows, request.relation or "paraphrases")
     return rows
 

@@ -124,10 +124,10 @@ class DistributionStore:
             targets, picked = np.nonzero(source[:, None] == scored.indices)
             log_probs = scored.log_probs[picked]
             order = None if scored.order is None else scored.order[picked]
-            block_scores = ScoreBlock(scored.number, targets, log_probs, order)
-            rows[targets] = rank_block(self.model.name, segment, block_scores)
-            relative = log_probs - log_probs.max(axis=1, keepdims=True)
-            scores[targets] = np.maximum(relative, FLOOR)
+            rows[targets] = rank_block(
+                self.model.name, segment, ScoreBlock(scored.number, targets, log_probs, order)
+            )
+            scores[targets] = np.maximum(log_probs - log_probs.max(axis=1, keepdims=True), FLOOR)
         try:
             # The rows file comes last because it marks the block as complete.
             for path, values in ((block.scores, scores), (block.rows, rows)):

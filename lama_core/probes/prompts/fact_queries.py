@@ -79,8 +79,9 @@ def make_prepared_facts(
     UserError if all facts are excluded.
     """
     dataset = make_dataset("prompts", [relation], facts, ReadReport())
-    everything = make_dataset("prompts", [relation], known or facts, ReadReport())
-    knowledge = gather_knowledge(everything, [relation.name])
+    knowledge = gather_knowledge(
+        make_dataset("prompts", [relation], known or facts, ReadReport()), [relation.name]
+    )
     prompts = PromptSet("prompts", "template", ((relation.name, (template,)),))
     questions = make_questions(dataset, [relation.name], prompts, None)
     prepared = prepare(questions, knowledge, candidates, model, context)

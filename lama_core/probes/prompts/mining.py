@@ -137,7 +137,7 @@ def mine_from_text(
     *,
     parser: Parser | None = None,
     n_kept: int = N_KEPT,
-    n_of_path: int | None = N_OF_PATH,
+    n_of_path: int = N_OF_PATH,
     on_sentence: Callable[[int], None] = ignore,
 ) -> MiningResult:
     """Return the most frequent prompts of one relation's pairs in these sentences.
@@ -147,8 +147,8 @@ def mine_from_text(
         pairs: Facts of one relation.
         parser: Finds dependency paths; None mines middle words only.
         n_kept: Number of prompts to keep.
-        n_of_path: How many of the kept prompts must come from the dependency path alone; None keeps
-            the most frequent prompts of both methods (ours).
+        n_of_path: With a parser, how many of the kept prompts must come from the dependency path
+            alone.
         on_sentence: Called with the number of each sentence, from 1.
 
     Raises:
@@ -156,7 +156,7 @@ def mine_from_text(
     """
     if not pairs:
         raise UserError("Cannot mine prompts without pairs. Give facts of one relation.")
-    if parser is not None and n_of_path is not None and n_of_path > n_kept:
+    if parser is not None and n_of_path > n_kept:
         raise UserError(
             f"Cannot keep {n_of_path} dependency prompts among {n_kept} prompts. Keep more prompts "
             "in total, or fewer dependency prompts."
@@ -177,11 +177,9 @@ def mine_from_text(
             f"None of the {n_sentences:,} sentences contains a subject and its object. Give a "
             "larger text, or pairs that it mentions."
         )
-    if parser is None or n_of_path is None:
-        kept = counts.most_common(n_kept)
-    else:
-        middle = counts.most_common(n_kept - n_of_path, "middle")
-        kept = middle + counts.most_common(n_of_path, "dependency")
+    n_middle = n_kept if parser is None else n_kept - n_of_path
+    kept = counts.most_common(n_middle, "middle")
+    kept += counts.most_common(n_kept - n_middle, "dependency")
     return MiningResult(tuple(kept), n_sentences, n_matches, tuple(sorted(counts.dropped.items())))
 
 
@@ -190,7 +188,6 @@ class _Counts:
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
-        self.matches: Counter[str] = Counter()  # by any method
         self.by: dict[MiningMethod, Counter[str]] = {"middle": Counter(), "dependency": Counter()}
         self.dropped: Counter[str] = Counter()
 
@@ -203,26 +200,27 @@ class _Counts:
                 continue
             key = normalise_template(template)
             self.texts.setdefault(key, template)
-            self.matches[key] += 1
             for method, text in templates.items():
                 self.by[method][key] += text == template
 
-    def most_common(self, n: int, method: MiningMethod | None = None) -> list[MinedPrompt]:
-        """Return the n most frequent prompts of one method or (None) of any.
+    def most_common(self, n: int, method: MiningMethod) -> list[MinedPrompt]:
+        """Return the n most frequent prompts of one method.
 
         `dependency` returns only prompts that the dependency path alone gives.
         """
-        counts = self.matches if method is None else self.by[method]
         ordered = [
             (key, count)
-            for key, count in counts.most_common()
+            for key, count in self.by[method].most_common()
             if count and (method != "dependency" or is_dependency_only(self.texts[key]))
         ]
-        kept = []
-        for key, count in ordered[:n]:
-            methods = tuple(name for name, found in self.by.items() if found[key])
-            kept.append(MinedPrompt(Prompt(self.texts[key], "mined"), count, methods))
-        return kept
+        return [
+            MinedPrompt(
+                Prompt(self.texts[key], "mined"),
+                count,
+                tuple(name for name, found in self.by.items() if found[key]),
+            )
+            for key, count in ordered[:n]
+        ]
 
 
 def is_dependency_only(template: str) -> bool:

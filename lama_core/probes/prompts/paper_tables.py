@@ -24,30 +24,13 @@ from lama_core.grouping import grouped
 from lama_core.metrics.precision_at_k import precision_at
 from lama_core.probes.prompts.analyses import edit_distance, transfer_weights
 from lama_core.probes.prompts.mining import WORD
+from lama_core.probes.prompts.published_scores import Averaging
 from lama_core.probes.prompts.selection import Combine
 from lama_core.probes.prompts.study import RelationStudy
 from lama_core.types import Fact
 
 _PARTS = re.compile(rf"\[X\]|\[Y\]|{WORD.pattern}")
 Change = Literal["update", "insert", "delete"]
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Statistics of the facts of one relation. entropy: Entropy of the objects, in nats."""
-
-    n_pairs: int
-    n_subjects: int
-    n_objects: int
-    entropy: float
-
-
-@dataclass(frozen=True, slots=True)
-class Majority:
-    """P@1 of always answering the most frequent object, micro and macro, between 0 and 1."""
-
-    micro: float
-    macro: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,27 +73,25 @@ class MeanTransfer:
     n_uncertain: int
 
 
-@dataclass(frozen=True, slots=True)
-class WordChange:
-    """A change of one word that turns the worse of two prompts into the better one."""
-
-    change: Change
-    gain: PromptGain
-
-
-def fact_statistics(facts: Sequence[Fact]) -> Statistics:
-    """Return statistics of one relation's facts. Source: table 1 (entropies in nats)."""
+def fact_statistics(facts: Sequence[Fact]) -> dict[str, float]:
+    """Return the properties of one relation's facts in table 1; entropies are in nats."""
     counts = Counter(fact.object for fact in facts)
     shares = [count / len(facts) for count in counts.values()]
-    entropy = -sum(share * math.log(share) for share in shares)
-    n_subjects = len({fact.subject for fact in facts})
-    return Statistics(len(facts), n_subjects, len(counts), entropy)
+    return {
+        "subject-object pairs": len(facts),
+        "unique subjects": len({fact.subject for fact in facts}),
+        "unique objects": len(counts),
+        "object entropy": -sum(share * math.log(share) for share in shares),
+    }
 
 
-def majority(objects: Sequence[str]) -> Majority:
-    """Return the majority baseline of one relation's gold answers. Source: section 5.1."""
+def majority(objects: Sequence[str]) -> dict[Averaging, float]:
+    """Return P@1 of always answering the most frequent object, between 0 and 1.
+
+    Source: section 5.1.
+    """
     counts = Counter(objects)
-    return Majority(max(counts.values()) / len(objects), 1 / len(counts))
+    return {"micro": max(counts.values()) / len(objects), "macro": 1 / len(counts)}
 
 
 def mined_gain(study: RelationStudy, combination: str = "mine") -> PromptGain | None:
@@ -128,9 +109,14 @@ def mined_gain(study: RelationStudy, combination: str = "mine") -> PromptGain | 
 def prompt_gain(study: RelationStudy, before: int, after: int) -> PromptGain:
     """Return the gain of prompt `after` over prompt `before`, given by position in the pool."""
     relation, templates = study.relation, study.pool.templates
-    gain = float(study.test_accuracies[after] - study.test_accuracies[before])
-    texts = templates[before], templates[after]
-    return PromptGain(relation.name, relation.label, *texts, gain, len(study.test))
+    return PromptGain(
+        relation.name,
+        relation.label,
+        templates[before],
+        templates[after],
+        float(study.test_accuracies[after] - study.test_accuracies[before]),
+        len(study.test),
+    )
 
 
 def weighted_gain(study: RelationStudy, combination: str = "mine") -> WeightedGain | None:
@@ -141,29 +127,30 @@ def weighted_gain(study: RelationStudy, combination: str = "mine") -> WeightedGa
     weighted = zip(study.pool.templates, optimised[0].weights.tolist(), strict=True)
     weights = sorted((pair for pair in weighted if pair[1] > 0), key=lambda pair: -pair[1])
     gain = precision_at(optimised[1]) - precision_at(top[1])
-    relation = study.relation
-    return WeightedGain(relation.name, relation.label, tuple(weights), gain, len(study.test))
+    return WeightedGain(
+        study.relation.name, study.relation.label, tuple(weights), gain, len(study.test)
+    )
 
 
 def word_changes(
     study: RelationStudy, combinations: Sequence[str] = ("mine+para", "man+para")
-) -> list[WordChange]:
-    """Return the pairs of prompts of one combination that differ in one word, best gain first.
+) -> list[tuple[Change, PromptGain]]:
+    """Return the changes of one word that turn a prompt into a better one, best gain first.
 
-    Punctuation marks count as words, except for the final full stop. Source: table 6.
+    Both prompts are of one combination. Punctuation marks count as words, except for the final
+    full stop. Source: table 6.
     """
     texts = [_words(template) for template in study.pool.templates]
-    accuracies = study.test_accuracies
     pools = map(study.pool.members, combinations)
     pairs = {pair for members in pools for pair in itertools.combinations(sorted(members), 2)}
     changes = []
     for pair in sorted(pairs):
-        before, after = sorted(pair, key=lambda prompt: accuracies[prompt])
+        before, after = sorted(pair, key=study.test_accuracies.__getitem__)
         if edit_distance(texts[before], texts[after]) == 1:
             longer = len(texts[after].split()) - len(texts[before].split())
             change: Change = "insert" if longer > 0 else "delete" if longer < 0 else "update"
-            changes.append(WordChange(change, prompt_gain(study, before, after)))
-    return sorted(changes, key=lambda change: -change.gain.gain)
+            changes.append((change, prompt_gain(study, before, after)))
+    return sorted(changes, key=lambda found: -found[1].gain)
 
 
 def edit_distances(study: RelationStudy, combination: str) -> list[int]:

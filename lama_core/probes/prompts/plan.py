@@ -34,7 +34,6 @@ def plan(given: SelectRequest, *, load: Load = load_by_name) -> tuple[StudySpec,
     invalid request, or if all prompts are excluded from ensembles.
     """
     request = given.study
-    _check(request)
     check_gives_scores(request.model)
     dataset = load_dataset(request.dataset)
     relations, notes = _choose_relations(request, dataset)
@@ -55,8 +54,9 @@ def plan(given: SelectRequest, *, load: Load = load_by_name) -> tuple[StudySpec,
             "these in ensembles with --include-subject-blind."
         )
     # Raises for a relation without training pairs, before any prompt is scored.
-    share = request.used_share
-    splits = [load_split(request.training, dataset, name, share=share) for name in names]
+    splits = [
+        load_split(request.training, dataset, name, share=request.used_share) for name in names
+    ]
     spec = StudySpec(
         **data_fields(given, dataset, names),
         **model_fields(model, request.model),
@@ -76,11 +76,16 @@ def prompts_to_study(
     Raises:
         UserError: For a mistake in the request.
     """
-    _check(request.study)
     return _choose_relations(request.study, dataset)[0]
 
 
-def _check(request: StudyRequest) -> None:
+def _choose_relations(
+    request: StudyRequest, dataset: Dataset
+) -> tuple[tuple[tuple[Relation, PromptPool], ...], tuple[str, ...]]:
+    """Return the relations with their prompts, and notes about relations without any.
+
+    Raises UserError for a mistake in the request.
+    """
     for combination in request.combinations:
         parse_combination(combination)
     for recipe in request.recipes:
@@ -89,12 +94,6 @@ def _check(request: StudyRequest) -> None:
         raise UserError(
             "Your own prompts apply to a single relation. Name one relation with --relation."
         )
-
-
-def _choose_relations(
-    request: StudyRequest, dataset: Dataset
-) -> tuple[tuple[tuple[Relation, PromptPool], ...], tuple[str, ...]]:
-    """Return the relations with their prompts, and notes about relations without any."""
     wanted = list(dataset.choose(request.relations))
     folder = request.prompts and prompts_dir(request.prompts)
     pairs = request.training and pairs_dir(request.training)

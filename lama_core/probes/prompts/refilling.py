@@ -28,6 +28,7 @@ Departure: Paraphrases of prompts
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -46,10 +47,7 @@ from lama_core.types import Fact, Query
 RefillForm = Literal["paper", "words"]
 
 MAX_PAIRS = 50  # facts, with the form `words`
-MAX_ROUNDS = 10
-N_WORDS = 7
-N_KEPT = 40
-N_BEAMS = 7  # beam size of translations
+by_log_prob = attrgetter("log_prob")
 PLACEHOLDER = re.compile(r"\[\s*([XYxy])\s*\]")
 
 
@@ -148,13 +146,12 @@ def refine(template: str, refiller: Refiller) -> tuple[str, ...]:
     """
     _places(template, refiller)
     steps = [template]
-    for _ in range(MAX_ROUNDS):
+    for _ in range(10):
         before = current = steps[-1]
         for place in refiller.places(current):
             scores = refiller.log_probs(current, place)
             best = int(scores.argmax())
-            old = refiller.log_prob_of(scores, current.split()[place])
-            if scores[best] > old:
+            if scores[best] > refiller.log_prob_of(scores, current.split()[place]):
                 current = refiller.with_word(current, place, best)
                 steps.append(current)
         if current == before:
@@ -163,14 +160,14 @@ def refine(template: str, refiller: Refiller) -> tuple[str, ...]:
 
 
 def paraphrase_by_refilling(
-    template: str, refiller: Refiller, *, n_words: int = N_WORDS, n_kept: int = N_KEPT
+    template: str, refiller: Refiller, *, n_words: int, n_kept: int
 ) -> tuple[Paraphrase, ...]:
     """Return paraphrases with one or two words changed, best first."""
     places = _places(template, refiller)
     singles = [
         changed for place in places for changed in _change_word(template, place, refiller, n_words)
     ]
-    singles.sort(key=_by_log_prob)
+    singles.sort(key=by_log_prob, reverse=True)
     best = {normalise_template(single.template): single for single in reversed(singles)}
     for single in singles[:n_words]:
         for place in places:
@@ -180,11 +177,7 @@ def paraphrase_by_refilling(
                 log_prob = single.log_prob + double.log_prob
                 _keep_best(best, Paraphrase(double.template, log_prob, single.template))
     best.pop(normalise_template(template), None)
-    return tuple(sorted(best.values(), key=_by_log_prob)[:n_kept])
-
-
-def _by_log_prob(paraphrase: Paraphrase) -> float:
-    return -paraphrase.log_prob
+    return tuple(sorted(best.values(), key=by_log_prob, reverse=True)[:n_kept])
 
 
 def _keep_best(best: dict[str, Paraphrase], found: Paraphrase) -> None:
@@ -198,8 +191,11 @@ def _change_word(template: str, place: int, refiller: Refiller, n_words: int) ->
     scores = refiller.log_probs(template, place)
     old = template.split()[place]
     old_score = refiller.log_prob_of(scores, old)
-    best = np.argsort(-scores, kind="stable")[: n_words + 1].tolist()
-    others = [at for at in best if word_key(refiller.columns.words[at]) != word_key(old)]
+    others = [
+        at
+        for at in np.argsort(-scores, kind="stable")[: n_words + 1].tolist()
+        if word_key(refiller.columns.words[at]) != word_key(old)
+    ]
     return [
         Paraphrase(refiller.with_word(template, place, at), float(scores[at]) - old_score, template)
         for at in others[:n_words]
@@ -211,8 +207,8 @@ def paraphrase_by_translation(
     there: Translator,
     back: Translator,
     *,
-    n_beams: int = N_BEAMS,
-    n_kept: int = N_KEPT,
+    n_beams: int,
+    n_kept: int = 40,
 ) -> tuple[Paraphrase, ...]:
     """Return paraphrases, ranked by the probability of the round trip."""
     check_templates([template])
@@ -225,7 +221,7 @@ def paraphrase_by_translation(
             text = repair_placeholders(second.text)
             if not template_fault(text) and normalise_template(text) != original:
                 _keep_best(best, Paraphrase(text, first.log_prob + second.log_prob, first.text))
-    return tuple(sorted(best.values(), key=_by_log_prob)[:n_kept])
+    return tuple(sorted(best.values(), key=by_log_prob, reverse=True)[:n_kept])
 
 
 def repair_placeholders(text: str) -> str:

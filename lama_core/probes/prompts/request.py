@@ -121,8 +121,7 @@ class StudyRequest(SelectRequest, command="prompts fit", python="study"):
             "Optimiser recipe; repeat for several. released: as in the released scripts (learning "
             "rate 0.1, batch size 128, at most 500 epochs, stop after 30 epochs without a gain of "
             "1e-3). paper: Adam's defaults, batch size 32; the paper gives no number of epochs and "
-            "no patience, so we use at most 500 and stop after 50 without a gain of 1e-4. exact: "
-            "the optimum.",
+            "no patience, so we use at most 500 and stop after 50 without a gain of 1e-4.",
             name="--recipe",
         ),
     ] = (RELEASED.name,)
@@ -138,8 +137,9 @@ class StudyRequest(SelectRequest, command="prompts fit", python="study"):
         """Set the default combinations: the paper's, and `user` if the user has added prompts."""
         super().__post_init__()
         if not self.combinations:
-            chosen = (*COMBINATIONS, *(["user"] if self.own else []))
-            object.__setattr__(self, "combinations", chosen)
+            object.__setattr__(
+                self, "combinations", (*COMBINATIONS, *(["user"] if self.own else []))
+            )
 
     @property
     def study(self) -> "StudyRequest":

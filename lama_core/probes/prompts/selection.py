@@ -4,9 +4,9 @@ Selection and weights use training facts only; `ensemble_answers` applies them t
 Source: Jiang et al. 2020, section 4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,32 +74,36 @@ def exclude_subject_blind(pool: PromptPool, context: Context) -> PromptPool:
     return replace(pool, entries=tuple(entries))
 
 
-def prompt_accuracies(rows: NDArray[np.void], ranking: Ranking) -> NDArray[np.float64]:
-    """Return P@1 of each prompt, float64 [prompt]; rows: `top_answers.ROW` [prompt, fact]."""
-    return np.asarray((rows[f"rank_{ranking}"] == 1).mean(axis=1), dtype=np.float64)
+def make_ensembles(
+    pool: PromptPool,
+    combination: str,
+    train_accuracies: NDArray[np.float64],
+    shortlist: Shortlist,
+    recipes: Iterable[Recipe],
+) -> list[Ensemble]:
+    """Return Top-K and the optimised ensembles; of a single prompt, only the prompt itself.
 
-
-def select_top(
-    pool: PromptPool, combination: str, train_accuracies: NDArray[np.float64], k: int
-) -> Ensemble:
-    """Return the k best prompts on the training facts, with equal weights."""
+    The weights are fitted on the training facts' shortlist.
+    """
     members = list(pool.eligible(combination))
-    weights = np.zeros(len(pool.entries), np.float32)
-    weights[members] = top_k_weights(train_accuracies[members], k)
-    return Ensemble(combination, f"top{k}", weights)
+    is_single = len(pool.members(combination)) == 1
 
+    def weighted(method: str, weights: Floats, *fit: Any) -> Ensemble:
+        of_pool = np.zeros(len(pool.entries), np.float32)
+        of_pool[members] = weights
+        return Ensemble(combination, method, of_pool, "log-linear", *fit)
 
-def select_optimised(
-    pool: PromptPool, combination: str, shortlist: Shortlist, recipe: Recipe = RELEASED
-) -> Ensemble:
-    """Return a combination's prompts with weights fitted on the training facts' shortlist."""
-    members = list(pool.eligible(combination))
-    log_probs = shortlist.log_probs[members]
-    fit = fit_weights(log_probs, shortlist.gold, recipe=recipe, offsets=shortlist.offsets)
-    weights = np.zeros(len(pool.entries), np.float32)
-    weights[members] = fit.weights
-    name = "optimised" if recipe.name == RELEASED.name else f"optimised ({recipe.name})"
-    return Ensemble(combination, name, weights, "log-linear", fit.objective, fit.n_epochs)
+    found = [
+        weighted(f"top{k}", top_k_weights(train_accuracies[members], k))
+        for k in (TOP_KS[:1] if is_single else TOP_KS)
+    ]
+    for recipe in () if is_single else recipes:
+        fit = fit_weights(
+            shortlist.log_probs[members], shortlist.gold, recipe=recipe, offsets=shortlist.offsets
+        )
+        name = "optimised" if recipe is RELEASED else f"optimised ({recipe.name})"
+        found.append(weighted(name, fit.weights, fit.objective, fit.n_epochs))
+    return found
 
 
 def prompts_by_accuracy(

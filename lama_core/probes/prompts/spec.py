@@ -24,12 +24,13 @@ from lama_core.datasets.library.installed import pairs_dir
 from lama_core.datasets.lpaqa import read_pairs
 from lama_core.datasets.prompt_sets import PromptPool
 from lama_core.errors import UserError
-from lama_core.models.protocols import BlankFiller
+from lama_core.models.protocols import BlankFiller, Context
 from lama_core.paths import cache_dir
 from lama_core.probes.prompts.ensemble import RECIPES
 from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_facts
 from lama_core.probes.prompts.request import SelectRequest, StudyRequest
-from lama_core.probes.prompts.study import RelationStudy, StudyOptions, study_relation
+from lama_core.probes.prompts.selection import TOP_KS
+from lama_core.probes.prompts.study import RelationStudy, study_relation
 from lama_core.probes.prompts.study_rows import ROWS, read_study, write_details, write_study
 from lama_core.probes.prompts.training_pairs import (
     Split,
@@ -39,7 +40,7 @@ from lama_core.probes.prompts.training_pairs import (
     pairs_digest,
     share_of,
 )
-from lama_core.progress import Unit
+from lama_core.progress import Unit, ignore
 from lama_core.runs.execute import save
 from lama_core.runs.facts_table import SCHEMA, check_size
 from lama_core.runs.find import list_runs, load_run
@@ -49,7 +50,6 @@ from lama_core.scoring.executors import Part, Tick
 from lama_core.scoring.preparation import NoFactCounts
 from lama_core.scoring.queries import Knowledge, gather_knowledge
 
-SAVED_METHODS = ("top1", "optimised")
 # Keys of `details.json`.
 OPTIONS = ("combinations", "recipes", "train_limit", "seed")
 DETAILS = {*OPTIONS, "candidates", "relations", "left_out"}
@@ -74,35 +74,29 @@ class StudySpec(RunSpec, kind="study", version=6):
     candidates: Candidates
 
     @property
-    def study_options(self) -> StudyOptions:
-        """The options that the numbers depend on, besides data, prompts and model."""
-        asked = self.request.study
-        return StudyOptions(
-            self.context,
-            ranking=asked.ranking,
-            combinations=tuple(asked.combinations),
-            recipes=tuple(asked.recipes),
-            curves=asked.curves,
-            train_limit=asked.train_limit,
-            seed=asked.seed,
-        )
+    def asked(self) -> StudyRequest:
+        """The request, without ensembles if it evaluates prompts one by one."""
+        return self.request.study
 
     def options(self) -> dict[str, Any]:
-        """Return the prompts, training pairs, candidates, recipes and study options."""
-        options = asdict(self.study_options)
+        """Return the prompts, training pairs, candidates, recipes and other options."""
+        names = ("ranking", "combinations", "curves", "train_limit", "seed")
+        options = {name: getattr(self.asked, name) for name in names}
         aside = [
             [entry.prompt.template for entry in pool.entries if entry.aside] for pool in self.pools
         ]
         if any(aside):  # otherwise no key, so that older studies keep their identity
             options["aside"] = aside
         return options | {
+            "context": self.context,
             "pools": [
                 [[entry.prompt.template, sorted(entry.origins)] for entry in pool.entries]
                 for pool in self.pools
             ],
             "training": self.training_digest,
             "candidates": self.candidates.digest,
-            "recipes": [asdict(RECIPES[name]) for name in self.study_options.recipes],
+            "recipes": [{"method": "adam"} | asdict(RECIPES[name]) for name in self.asked.recipes],
+            "top_ks": TOP_KS,
             "drop overlap": self.request.drop_overlap,
         }
 
@@ -139,8 +133,7 @@ class StudySpec(RunSpec, kind="study", version=6):
                 on_note(note)
         if all(relation.excluded for relation in pending):
             raise UserError(pending[-1].excluded if pending else "Choose a relation to study.")
-        folder = cache_dir() / "prompt-distributions"
-        work = StudyWork(tuple(pending), self.study_options, folder, self.request.study.keep)
+        work = StudyWork(tuple(pending), self.asked, self.context)
         return ScoringJob(work, lambda tables: self._finish(work, tables))
 
     def _prepare_relation(
@@ -148,11 +141,14 @@ class StudySpec(RunSpec, kind="study", version=6):
     ) -> "PendingRelation":
         """Split one relation's facts and prepare them. Raises UserError if the split fails."""
         relation, all_facts = dataset.relation(name), dataset.facts_of(name)
-        options = self.study_options
         given = self._split(dataset, name)
-        how: dict[str, Any] = {"limit": self.limit, "seed": options.seed}
         split = make_split(
-            name, given.train, given.test, drop_overlap=self.request.drop_overlap, **how
+            name,
+            given.train,
+            given.test,
+            drop_overlap=self.request.drop_overlap,
+            limit=self.limit,
+            seed=self.request.seed,
         )
         notes = (*given.notes, *split.notes, *pool.notes)
         if n_aside := sum(entry.aside for entry in pool.entries):
@@ -170,7 +166,7 @@ class StudySpec(RunSpec, kind="study", version=6):
                     facts,
                     self.candidates,
                     model,
-                    options.context,
+                    self.context,
                     template=template,
                     known=known,
                 )
@@ -178,7 +174,8 @@ class StudySpec(RunSpec, kind="study", version=6):
             )
         except NoFactCounts as error:
             return PendingRelation(pool, knowledge, notes, excluded=f"{name} is excluded: {error}")
-        train = train.take(limited_positions(train.facts, options.train_limit, options.seed))
+        most, seed = self.request.train_limit, self.request.seed
+        train = train.take(limited_positions(train.facts, most, seed))
         return PendingRelation(pool, knowledge, notes, train, test)
 
     def _finish(self, work: "StudyWork", tables: Sequence[pa.Table]) -> Finished:
@@ -187,15 +184,23 @@ class StudySpec(RunSpec, kind="study", version=6):
             name: json.loads(table.schema.metadata[_DETAILS_METADATA])
             for name, table in zip(self.relations, tables, strict=True)
         }
-        relations, n_candidates = [], 0
-        for pool, test in ((pending.pool, pending.test) for pending in work.pending):
-            if test is not None:
-                of, n, n_excluded = test.relation, len(test.facts), len(test.excluded)
-                about = (of.name, of.source, of.label, of.type, pool.templates)
-                relations.append(RelationInfo(*about, n, n_excluded))
-                n_candidates = max(n_candidates, len(test.columns.words))
+        tested = [
+            (one.test.relation, one.pool, one.test) for one in work.pending if one.test is not None
+        ]
+        relations = tuple(
+            RelationInfo(
+                of.name,
+                of.source,
+                of.label,
+                of.type,
+                pool.templates,
+                len(test.facts),
+                len(test.excluded),
+            )
+            for of, pool, test in tested
+        )
         details = {
-            **{name: getattr(self.study_options, name) for name in OPTIONS},
+            **{name: getattr(self.asked, name) for name in OPTIONS},
             "candidates": {
                 name: getattr(self.candidates, name) for name in ("name", "fold_case", "words")
             },
@@ -206,9 +211,12 @@ class StudySpec(RunSpec, kind="study", version=6):
                 record["left_out"] for record in by_relation.values() if "left_out" in record
             ],
         }
-        plain = [table.replace_schema_metadata(None) for table in tables]
-        rows = pa.concat_tables(plain, promote_options="default").unify_dictionaries()
-        return Finished(rows, tuple(relations), n_candidates, details)
+        rows = pa.concat_tables(
+            [table.replace_schema_metadata(None) for table in tables], promote_options="default"
+        ).unify_dictionaries()
+        return Finished(
+            rows, relations, max(len(test.columns.words) for *_, test in tested), details
+        )
 
 
 def load_split(
@@ -242,18 +250,18 @@ class PendingRelation:
     @property
     def size(self) -> int:
         """Number of queries."""
-        n_facts = sum(len(asked.facts) for asked in (self.train, self.test) if asked)
-        return len(self.pool.entries) * n_facts
+        return len(self.pool.entries) * sum(
+            len(asked.facts) for asked in (self.train, self.test) if asked
+        )
 
 
 @dataclass(frozen=True)
 class StudyWork:
-    """The relations of a study, as parts of a run. folder: Where distributions are stored."""
+    """The relations of a study, as parts of a run."""
 
     pending: tuple[PendingRelation, ...]
-    study_options: StudyOptions
-    folder: Path
-    keep: bool
+    request: StudyRequest
+    context: Context
     unit: Unit = field(default="queries", init=False)
 
     @cached_property
@@ -270,16 +278,17 @@ class StudyWork:
                 relation.pool,
                 relation.train,
                 relation.test,
-                self.study_options,
-                folder=self.folder,
-                keep=self.keep,
+                self.request,
+                self.context,
+                folder=cache_dir() / "prompt-distributions",
                 notes=relation.notes,
                 tick=tick,
             )
             table = write_study(study, relation.test, relation.knowledge, model.vocabulary)
             details = write_details(study)
-        text = json.dumps(details, ensure_ascii=False, allow_nan=False)
-        return table.replace_schema_metadata({_DETAILS_METADATA: text.encode()})
+        return table.replace_schema_metadata(
+            {_DETAILS_METADATA: json.dumps(details, ensure_ascii=False, allow_nan=False).encode()}
+        )
 
 
 @dataclass(frozen=True)
@@ -296,7 +305,7 @@ class Study:
     @property
     def relations(self) -> tuple[str, ...]:
         """The studied relations, in natural order (P9 before P10)."""
-        names = [relation.name for relation in self.info.relations]
+        names = (relation.name for relation in self.info.relations)
         return tuple(sorted(names, key=lambda name: (len(name), name)))
 
     @property
@@ -316,8 +325,9 @@ class Study:
     def candidates(self) -> Candidates:
         """The ranked words."""
         raw = self.details["candidates"]
-        words = None if raw["words"] is None else tuple(raw["words"])
-        return Candidates(raw["name"], words, raw["fold_case"])
+        return Candidates(
+            raw["name"], None if raw["words"] is None else tuple(raw["words"]), raw["fold_case"]
+        )
 
     @property
     def details(self) -> dict[str, Any]:
@@ -343,16 +353,14 @@ class Study:
 
 
 def list_studies(
-    folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] | None = None
+    folders: Sequence[Path] | None = None, *, on_problem: Callable[[str], None] = ignore
 ) -> tuple[Study, ...]:
     """Return the user's studies, newest first, then the bundled ones.
 
-    on_problem: called with a message for each unreadable run; None raises UserError instead.
+    on_problem: called with a message for each unreadable run.
     """
     listing = list_runs(folders, kinds=(StudySpec.kind,)).intact()
     for problem in listing.problems:
-        if on_problem is None:
-            raise UserError(problem)
         on_problem(problem)
     infos = sorted(listing, key=lambda info: info.made, reverse=True)
     return tuple(Study(Run(info)) for info in sorted(infos, key=lambda info: info.bundled))
@@ -360,8 +368,9 @@ def list_studies(
 
 def find_study(name: str) -> Study:
     """Return the study with this name, start of a name, or folder."""
-    remedy = "`prompts fit` makes one"
-    return Study(load_run(name, kinds=(StudySpec.kind,), what="study", remedy=remedy))
+    return Study(
+        load_run(name, kinds=(StudySpec.kind,), what="study", remedy="`prompts fit` makes one")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,7 +405,7 @@ class EnsembleSpec(RunSpec, kind=ENSEMBLE, version=1):
 def save_ensembles(
     study: Study,
     request: StudyRequest,
-    methods: Sequence[str] = SAVED_METHODS,
+    methods: Sequence[str] = ("top1", "optimised"),
     folder: Path | None = None,
 ) -> tuple[Run, ...]:
     """Save a study's ensembles as runs, which Results, Facts and `compare` can show.
@@ -427,12 +436,13 @@ def _ensemble_run(
     info = study.info
     weights, relations, tables = [], [], []
     for one in studies:
-        keys = [(ensemble.combination, ensemble.method) for ensemble in one.ensembles]
-        number = keys.index(ensemble_name)
-        ensemble = one.ensembles[number]
+        number, ensemble = next(
+            (number, ensemble)
+            for number, ensemble in enumerate(one.ensembles)
+            if (ensemble.combination, ensemble.method) == ensemble_name
+        )
         weights.append((one.relation.name, tuple(ensemble.weights.tolist())))
-        order = np.argsort(-ensemble.weights, kind="stable")
-        used = order[: np.count_nonzero(ensemble.weights)]
+        used = np.argsort(-ensemble.weights, kind="stable")[: np.count_nonzero(ensemble.weights)]
         templates = tuple(one.pool.templates[prompt] for prompt in used)
         relations.append(replace(info.relation(one.relation.name), templates=templates))
         own_rows = rows.filter(pc.equal(rows["relation"].cast(pa.string()), one.relation.name))
@@ -442,8 +452,9 @@ def _ensemble_run(
     table = pa.concat_tables(tables)
     table = table.select([name for name in SCHEMA.names if name in table.column_names])
     # All ensembles get prompt 0, so that `compare` can pair the rows of two ensembles.
-    zeros = pa.array(np.zeros(table.num_rows, np.int16))
-    table = table.set_column(table.column_names.index("prompt"), "prompt", zeros)
+    table = table.set_column(
+        table.column_names.index("prompt"), "prompt", pa.array(np.zeros(table.num_rows, np.int16))
+    )
     drawn = info.limit is not None and study.details["seed"] is not None
     name = " ".join(ensemble_name) + (f", {info.limit} drawn facts a relation" if drawn else "")
     same = ("data_digest", "model_identity", "model_kind", "precision", "context")

@@ -6,7 +6,6 @@ A study keeps only ranks, the ten best answers, weights and a shortlist of candi
 page can change weights without a model.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,21 +14,18 @@ from numpy.typing import NDArray
 
 from lama_core.candidates.columns import NO_COLUMN
 from lama_core.datasets.prompt_sets import PromptPool
-from lama_core.errors import UserError
 from lama_core.metrics.precision_at_k import macro_precision_at, precision_at
 from lama_core.models.protocols import BlankFiller, Context
 from lama_core.probes.prompts.distributions import DistributionStore
-from lama_core.probes.prompts.ensemble import RECIPES, RELEASED, oracle_ranks
+from lama_core.probes.prompts.ensemble import RECIPES
 from lama_core.probes.prompts.fact_queries import PreparedFacts
+from lama_core.probes.prompts.request import StudyRequest
 from lama_core.probes.prompts.selection import (
-    TOP_KS,
     Combine,
     Ensemble,
     ensemble_answers,
-    prompt_accuracies,
+    make_ensembles,
     prompts_by_accuracy,
-    select_optimised,
-    select_top,
     top_k_curves,
 )
 from lama_core.probes.prompts.shortlist import (
@@ -48,29 +44,6 @@ SHOWN_CANDIDATES = 128
 Curves = tuple[tuple[str, Combine, tuple[float, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StudyOptions:
-    """The options that a study's numbers depend on, in addition to data, prompts and model.
-
-    Attributes:
-        combinations: Combinations of prompt sets, such as `mine+man`.
-        recipes: Names of optimiser recipes.
-        top_ks: Each K of a Top-K ensemble.
-        curves: Whether to compute the accuracy of Top-K for every K.
-        train_limit: Maximum number of training facts.
-        seed: Seed for choosing facts up to a limit, as in `limited_positions`.
-    """
-
-    context: Context
-    ranking: Ranking = "raw"
-    combinations: tuple[str, ...] = ("manual", "mine", "mine+man", "mine+para", "man+para")
-    recipes: tuple[str, ...] = (RELEASED.name,)
-    top_ks: tuple[int, ...] = TOP_KS
-    curves: bool = True
-    train_limit: int | None = None
-    seed: int | None = None
-
-
 @dataclass(frozen=True)
 class RelationStudy:
     """The results of one relation.
@@ -81,7 +54,7 @@ class RelationStudy:
         ensemble_rows: `top_answers.ROW` [ensemble, test fact], with candidates as keys of `words`.
         shortlist: The shortlist of the first test facts; its columns are keys of `words`.
         removed: The other valid objects that filtered ranking removes, keys of `words`, int64
-            [test fact, n], padded with -1. None in older studies, which didn't store them.
+            [test fact, n], padded with -1.
         curves: (combination, combine, P@1 for K = 1, 2, ...) on the test facts.
         words: Column -> candidate, for every column that the study refers to.
         excluded: Excluded test facts, each with the reason.
@@ -100,7 +73,7 @@ class RelationStudy:
     ensembles: tuple[Ensemble, ...]
     ensemble_rows: NDArray[np.void]
     shortlist: Shortlist
-    removed: NDArray[np.int64] | None
+    removed: NDArray[np.int64]
     curves: Curves
     words: dict[int, str]
     n_candidates: int
@@ -146,8 +119,8 @@ class RelationStudy:
         for ensemble, ranks in zip(self.ensembles, self.ensemble_ranks, strict=True):
             by_combination.setdefault(ensemble.combination, {})[ensemble.method] = ranks
         for combination, methods in by_combination.items():
-            eligible = list(self.pool.eligible(combination))
-            methods["oracle"] = oracle_ranks(self.ranks[eligible])
+            # Right if any prompt is right. Source: Jiang et al. 2020, section 5.1.
+            methods["oracle"] = self.ranks[list(self.pool.eligible(combination))].min(axis=0)
         return [
             Score(
                 self.relation.name,
@@ -164,23 +137,14 @@ class RelationStudy:
     def judge(self, weights: NDArray[np.float32]) -> ShortlistAnswers:
         """Return the answers of a log-linear ensemble, computed from the shortlist.
 
-        weights: float32 [prompt]. Raises UserError if ranking is filtered and the study lacks the
-        other valid objects.
+        weights: float32 [prompt].
         """
-        if self.ranking == "raw":
-            return shortlist_answers(self.shortlist, weights)
-        if self.removed is None:
-            raise UserError(
-                "This study does not store the other valid objects that filtered ranking removes. "
-                "To try weights, delete its folder and run the study again."
-            )
-        return shortlist_answers(self.shortlist, weights, self.removed[: len(self.shortlist.gold)])
+        removed = self.removed[: len(self.shortlist.gold)] if self.ranking == "filtered" else None
+        return shortlist_answers(self.shortlist, weights, removed)
 
     def answers(self, row: NDArray[np.void], fact: int) -> list[tuple[str, float]]:
         """Return the best words of a row (at most ten) with their log-probabilities."""
-        removed: set[int] = set()
-        if self.ranking == "filtered" and self.removed is not None:
-            removed = set(self.removed[fact].tolist())
+        removed = set(self.removed[fact].tolist()) if self.ranking == "filtered" else set()
         pairs = zip(row["top"].tolist(), row["top_log_probs"].tolist(), strict=True)
         return [
             (self.words[column], log_prob)
@@ -198,10 +162,9 @@ class RelationStudy:
 
         Filtered ranking is computed from these facts.
         """
-        removed = [] if self.removed is None else self.removed.tolist()
         others = (
             replace(fact, id=f"{fact.id}:{column}", object=self.words[column])
-            for fact, columns in zip(self.test, removed, strict=False)
+            for fact, columns in zip(self.test, self.removed.tolist(), strict=True)
             for column in columns
             if column >= 0
         )
@@ -225,46 +188,59 @@ def study_relation(
     pool: PromptPool,
     train: PreparedFacts,
     test: PreparedFacts,
-    options: StudyOptions,
+    request: StudyRequest,
+    context: Context,
     *,
     folder: Path,
-    keep: bool = True,
     notes: tuple[str, ...] = (),
     tick: Tick = ignore,
 ) -> RelationStudy:
     """Study one relation: score all prompts, select and fit ensembles, answer the test facts.
 
     `folder` holds the distributions; blocks that are already there are not scored again. Deletes
-    the distributions at the end unless `keep`. `notes` are messages to store with the study.
+    the distributions at the end unless `request.keep`. `notes` are messages to store with the
+    study.
     """
     train_store, test_store = (
-        DistributionStore(folder, model, asked, pool.prompts, options.context)
-        for asked in (train, test)
+        DistributionStore(folder, model, asked, pool.prompts, context) for asked in (train, test)
     )
     train_store.score(tick=tick)
     test_store.score(tick=tick)
-    train_rows, rows = train_store.rows(), test_store.rows()
-    train_accuracies = prompt_accuracies(train_rows, options.ranking)
+    train_ranks = train_store.rows()[f"rank_{request.ranking}"].astype(np.int32)
+    rows = test_store.rows()
+    accuracies = (train_ranks == 1).mean(axis=1)
     in_pool = pool.combinations()
-    combinations = [one for one in options.combinations if one in in_pool and pool.eligible(one)]
-    ensembles = _make_ensembles(
-        pool, combinations, train_accuracies, make_shortlist(train_store), options
+    combinations = [one for one in request.combinations if one in in_pool and pool.eligible(one)]
+    shortlist, recipes = make_shortlist(train_store), [RECIPES[name] for name in request.recipes]
+    ensembles = tuple(
+        ensemble
+        for name in combinations
+        for ensemble in make_ensembles(pool, name, accuracies, shortlist, recipes)
     )
     ensemble_rows = ensemble_answers(test_store, rows, ensembles)
-    curves = _make_curves(test_store, pool, combinations, train_accuracies, options)
+    several = [name for name in combinations if len(pool.members(name)) > 1]
+    curves: Curves = ()
+    if several and request.curves:
+        orders = [prompts_by_accuracy(pool, name, accuracies) for name in several]
+        found = zip(several, top_k_curves(test_store, orders, request.ranking), strict=True)
+        curves = tuple(
+            (name, combine, values)
+            for name, by_combine in found
+            for combine, values in by_combine.items()
+        )
     shown = make_shortlist(test_store, n_facts=SHOWN_FACTS, kept=SHOWN_CANDIDATES, drawn=0)
-    if not keep:
+    if not request.keep:
         train_store.discard()
         test_store.discard()
     return RelationStudy(
         relation=test.relation,
         model=model.name,
-        ranking=options.ranking,
+        ranking=request.ranking,
         pool=pool,
         train=train.facts,
         test=test.facts,
         objects=test.objects,
-        train_ranks=train_rows[f"rank_{options.ranking}"].astype(np.int32),
+        train_ranks=train_ranks,
         rows=rows,
         ensembles=ensembles,
         ensemble_rows=ensemble_rows,
@@ -275,46 +251,4 @@ def study_relation(
         n_candidates=len(test.columns.words),
         excluded=test.excluded,
         notes=notes,
-    )
-
-
-def _make_ensembles(
-    pool: PromptPool,
-    combinations: Sequence[str],
-    accuracies: NDArray[np.float64],
-    shortlist: Shortlist,
-    options: StudyOptions,
-) -> tuple[Ensemble, ...]:
-    """Return the ensembles of each combination; of a single prompt, only the prompt itself.
-
-    accuracies, shortlist: those of the training facts.
-    """
-    ensembles: list[Ensemble] = []
-    for name in combinations:
-        is_single = len(pool.members(name)) == 1
-        top_ks = (1,) if is_single else options.top_ks
-        recipes = () if is_single else options.recipes
-        ensembles += [select_top(pool, name, accuracies, k) for k in top_ks]
-        ensembles += [select_optimised(pool, name, shortlist, RECIPES[key]) for key in recipes]
-    return tuple(ensembles)
-
-
-def _make_curves(
-    test: DistributionStore,
-    pool: PromptPool,
-    combinations: Sequence[str],
-    accuracies: NDArray[np.float64],
-    options: StudyOptions,
-) -> Curves:
-    """Return P@1 on the test facts of the best k prompts by `accuracies`, for every k."""
-    several = [name for name in combinations if len(pool.members(name)) > 1]
-    if not (several and options.curves):
-        return ()
-    orders = [prompts_by_accuracy(pool, name, accuracies) for name in several]
-    return tuple(
-        (name, combine, values)
-        for name, by_combine in zip(
-            several, top_k_curves(test, orders, options.ranking), strict=True
-        )
-        for combine, values in by_combine.items()
     )

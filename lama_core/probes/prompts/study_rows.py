@@ -75,8 +75,7 @@ def write_study(
     none: list[Any] = [None]
     of_prompts = none * (n_test - n_ensembles * n_facts)
     numbers = [number for number in range(n_ensembles) for _ in range(n_facts)]
-    removed = [] if study.removed is None else study.removed.tolist()
-    other_valid = [[words[at] for at in row if at >= 0] for row in removed]
+    other_valid = [[words[at] for at in row if at >= 0] for row in study.removed.tolist()]
     shortlist = study.shortlist
     highest = shortlist.log_probs.max(axis=2)
 
@@ -136,8 +135,9 @@ def _test_rows(
     rows = np.concatenate([study.rows.ravel(), study.ensemble_rows.ravel()])
     rows["query"] = np.arange(len(rows))
     scored = np.flatnonzero([question.excluded is None for question in questions])
-    gold = np.zeros(len(rows), np.int64)
-    segment = Segment(asked.columns, (), (), scored, gold, pad_columns([()] * len(rows)))
+    segment = Segment(
+        asked.columns, (), (), scored, np.zeros(len(rows), np.int64), pad_columns([()] * len(rows))
+    )
     return make_rows(Prepared(tuple(questions), (segment,)), [(0, rows)], knowledge, vocabulary)
 
 
@@ -169,7 +169,7 @@ def read_study(
     name, source, kind = (table[column][0].as_py() for column in ("relation", "source", "type"))
     manual = tuple(Prompt(text) for text in details["manual"])
     relation = Relation(name, source, details["label"], details["description"], kind, manual)
-    aside = set(details.get("aside", ()))
+    aside = set(details["aside"])
     entries = tuple(
         PooledPrompt(Prompt(template, origin, weight), frozenset(origins), number in aside)
         for number, (template, origin, weight, origins) in enumerate(details["prompts"])
@@ -195,10 +195,8 @@ def read_study(
     for word in objects:
         words.number(word)
     shortlist = _read_shortlist(asked, n_facts, objects, words, details["n_kept"])
-    removed = None  # older studies don't have this column
-    if "other_valid" in asked.column_names:
-        others = asked["other_valid"].slice(0, n_facts).to_pylist()
-        removed = pad_columns([[words.number(word) for word in row] for row in others])
+    others = asked["other_valid"].slice(0, n_facts).to_pylist()
+    removed = pad_columns([[words.number(word) for word in row] for row in others])
     ranks = train["train_ranks"].combine_chunks().flatten().to_numpy()
     return RelationStudy(
         relation=relation,
@@ -246,8 +244,7 @@ def _read_rows(table: pa.Table, words: _Words) -> NDArray[np.void]:
     rows = np.zeros(table.num_rows, ROW)
     for name in ("rank_raw", "rank_filtered", "log_prob", "first_filtered_log_prob"):
         rows[name] = table[name].to_numpy()
-    top = table["top_words"].combine_chunks().flatten()
-    rows["top"] = words.numbers(top).reshape(-1, TOP_K)
+    rows["top"] = words.numbers(table["top_words"].combine_chunks().flatten()).reshape(-1, TOP_K)
     top_log_probs = table["top_log_probs"].combine_chunks().flatten()
     rows["top_log_probs"] = top_log_probs.to_numpy(zero_copy_only=False).reshape(-1, TOP_K)
     rows["first_filtered"] = words.numbers(table["first_filtered"].combine_chunks())
@@ -255,8 +252,6 @@ def _read_rows(table: pa.Table, words: _Words) -> NDArray[np.void]:
 
 
 def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]:
-    names = ("fact_id", "subject", "object", "origin")
-    present = [name for name in names if name in table.column_names]
     return tuple(
         Fact(
             row["fact_id"],
@@ -264,9 +259,9 @@ def _read_facts(table: pa.Table, relation: str, source: str) -> tuple[Fact, ...]
             relation,
             row["object"],
             source,
-            origin=row.get("origin") or "",
+            origin=row["origin"] or "",
         )
-        for row in table.select(present).to_pylist()
+        for row in table.select(["fact_id", "subject", "object", "origin"]).to_pylist()
     )
 
 
@@ -277,18 +272,18 @@ def _read_shortlist(
     shown = asked.filter(near.is_valid())
     n_shown = int(np.asarray(near.slice(0, n_facts).is_valid()).sum())
     n_prompts = shown.num_rows // n_shown
-    of_words = shown["near_words"].slice(0, n_shown).combine_chunks().flatten()
-    columns = words.numbers(of_words).reshape(n_shown, -1)
+    columns = words.numbers(
+        shown["near_words"].slice(0, n_shown).combine_chunks().flatten()
+    ).reshape(n_shown, -1)
     highest = shown["near_highest"].to_numpy().reshape(n_prompts, n_shown)
     values = shown["near"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     values = values.reshape(n_prompts, n_shown, -1).astype(np.float32)
     golds = np.array([words.number(word) for word in objects[:n_shown]])
-    ceilings = shown["ceiling"].to_numpy().reshape(n_prompts, n_shown).astype(np.float32)
     return Shortlist(
         columns,
         values + highest[:, :, None],
         (columns == golds[:, None]).argmax(axis=1),
         np.zeros(columns.shape, np.float32),
-        ceilings + highest,
+        shown["ceiling"].to_numpy().reshape(n_prompts, n_shown).astype(np.float32) + highest,
         n_kept,
     )

@@ -140,14 +140,15 @@ def read_layers(inspection: Inspection[LayerRequest]) -> ModelLayers:
     gold_column = columns.find(word, places_of(inspection.query)[0]) if word else None
     if isinstance(gold_column, int) and gold_column not in tracked:
         tracked.append(gold_column)
-    words = []
-    for column in tracked:
-        is_gold = column == gold_column
-        ranks = rank_gold(log_probs, np.full(len(log_probs), column)).raw.tolist()
-        shown = word if is_gold and word else columns.words[column]
-        words.append(
-            FollowedWord(shown, is_gold, tuple(ranks), tuple(log_probs[:, column].tolist()))
+    words = [
+        FollowedWord(
+            word if column == gold_column and word else columns.words[column],
+            column == gold_column,
+            tuple(rank_gold(log_probs, np.full(len(log_probs), column)).raw.tolist()),
+            tuple(log_probs[:, column].tolist()),
         )
+        for column in tracked
+    ]
     if word and not isinstance(gold_column, int):
         of_word = scores.words[:, 0]
         ranks = (1 + np.count_nonzero(log_probs > of_word[:, None], axis=1)).tolist()

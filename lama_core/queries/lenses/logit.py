@@ -79,14 +79,13 @@ class ModelLogit(LensResult):
 
     def text(self) -> Iterator[Table | str]:
         of_layers = {(part.layer, part.part): part.value for part in self.parts}
-        layers = sorted({part.layer for part in self.parts if part.layer}, reverse=True)
         rows = [
             (
                 layer,
                 fixed(of_layers[layer, "attention"], 3, signed=True),
                 fixed(of_layers[layer, "mlp"], 3, signed=True),
             )
-            for layer in layers
+            for layer in sorted({part.layer for part in self.parts if part.layer}, reverse=True)
         ]
         against = f" minus that of {self.against}" if self.against else ""
         title = f"{self.name}: logit of {self.answer}{against}: {fixed(self.logit, 3)}"

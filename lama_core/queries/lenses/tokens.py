@@ -112,9 +112,8 @@ class ModelAttribution(LensResult):
         )
         if abs(self.gap) <= max(MAX_ERROR_SHARE * abs(difference), MIN_ERROR):
             return text
-        if self.asked:
-            return f"{text} More steps reduce the error."
-        return f"{text} The error stayed above {MAX_ERROR_SHARE:.0%} at the limit of steps or time."
+        stayed = f"The error stayed above {MAX_ERROR_SHARE:.0%} at the limit of steps or time."
+        return f"{text} {'More steps reduce the error.' if self.asked else stayed}"
 
     def to_json(self) -> dict[str, Any]:
         error = self.completeness_error

@@ -1,11 +1,10 @@
 """The form for a new analogy probe, below the chart Analogy probes."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 
 from lama_core.datasets.library.installed import analogy_names
-from lama_core.probes.analogy.instances import MOST_PAIRS, PAIRINGS, REVERSES, TAILS
 from lama_core.probes.analogy.request import AnalogyRequest, SettingChoice
 from lama_core.queries.analogy_templates import DEFAULT_TEMPLATE, TEMPLATES
 from lama_core.queries.pairs import NORMALISATIONS
@@ -21,16 +20,17 @@ from pages.ui.shared.run_form import (
 )
 from pages.ui.shared.url_state import pick
 
-FIRST_LIMIT = 20
-
 
 def draw_form() -> None:
     """Draw the form, a button that starts the run, and its progress."""
-    note = (
-        "To run the baselines, word vectors and RelBERT, use the command line: "
-        "`analogy probe --help`."
+    draw_run_form(
+        RunForm(
+            "an analogy probe",
+            _choose,
+            "To run the baselines, word vectors and RelBERT, use the command line: "
+            "`analogy probe --help`.",
+        )
     )
-    draw_run_form(RunForm("an analogy probe", _choose, note))
 
 
 def _choose() -> AnalogyRequest | None:
@@ -45,60 +45,25 @@ def _choose() -> AnalogyRequest | None:
         relations = choose_relations(known, "new analogy relations")
         models = choose_models("new analogy models")
     with right:
-        setting = pick("Setting", get_args(SettingChoice), key="new setting", bound=False)
-        limit = choose_limit(
-            FIRST_LIMIT,
-            "new analogy limit",
-            what="Instances per relation (at most)",
-            help="Drawn at random with a fixed seed. Empty: all.",
-        )
-        template = st.selectbox(
-            "Template",
-            [DEFAULT_TEMPLATE, *(t for t in TEMPLATES if t != DEFAULT_TEMPLATE)],
-            key="new template",
-            persist_state=KEPT,
-        )
-        tails = pick(
-            "Tails of a head",
-            TAILS,
-            key="new tails",
-            bound=False,
-            help="**several**: a pair for each tail of a head, up to "
-            f"{MOST_PAIRS} pairs per relation, all first tails before the others, as in the paper. "
-            "**first**: a pair for the first tail only.",
-        )
-        pairing = pick(
-            "Unsupervised instances of",
-            PAIRINGS,
-            key="new pairing",
-            bound=False,
-            help="**halves**: the query and its candidates come from the same half of a relation's "
-            "pairs, as in the supervised setting and in the paper. **all**: they come from all its "
-            "pairs.",
-        )
-        reverse = pick(
-            "Reversed pair",
-            REVERSES,
-            key="new reverse",
-            bound=False,
-            help="The pair that the reverse probe reverses: a **random** pair of the relation, as "
-            "in the paper, or the **positive** pair.",
-        )
-        normalise = pick(
-            "Log-probabilities", NORMALISATIONS, key="new normalise", first="sum", bound=False
-        )
+        options: dict[str, Any] = {
+            "setting": pick("Setting", get_args(SettingChoice), key="new setting", bound=False),
+            "limit": choose_limit(
+                20,
+                "new analogy limit",
+                what="Instances per relation (at most)",
+                help="Drawn at random with a fixed seed. Empty: all.",
+            ),
+            "template": st.selectbox(
+                "Template",
+                [DEFAULT_TEMPLATE, *(t for t in TEMPLATES if t != DEFAULT_TEMPLATE)],
+                key="new template",
+                persist_state=KEPT,
+            ),
+            "normalise": pick(
+                "Log-probabilities", NORMALISATIONS, key="new normalise", first="sum", bound=False
+            ),
+        }
     if not models:
         show_note("Choose at least one model.")
         return None
-    return AnalogyRequest(
-        dataset=data,
-        models=models,
-        relations=relations,
-        setting=setting,
-        template=template,
-        normalise=normalise,
-        tails=tails,
-        pairing=pairing,
-        reverse=reverse,
-        limit=limit,
-    )
+    return AnalogyRequest(dataset=data, models=models, relations=relations, **options)

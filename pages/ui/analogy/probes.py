@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.glossary import explain
+from lama_core.grouping import grouped
 from lama_core.papers.analogies import (
     differs_from_paper,
     published_by_kind,
@@ -57,13 +58,7 @@ PROBE_HELP = (
     "Rezaee and Camacho-Collados, section 2.2. **random** is the mean of the first two probes "
     "below.\n\n" + "\n\n".join(f"**{name}**: {probe.meaning}." for name, probe in PROBES.items())
 )
-DEFAULT_PUBLISHED = ("RoBERTa-base", "fastText")
 EXCLUDED = "excluded"
-EXAMPLE = (
-    "The query is *Tokyo : Japan*, the right pair *Paris : France*. Wrong pair on **random**: one "
-    "word is of another pair, *Paris : Italy*; **reverse**: a pair turned round, *Italy : Rome*; "
-    "**type**: two words of one side, *Paris : Rome*."
-)
 MARKS = {
     "*": "\\* one-to-many: a wrong pair of the random probe may be true.",
     "†": "† bidirectional: a reversed pair may be true.",
@@ -73,10 +68,8 @@ SCORES = {"score": "score, right pair", "negative_score": "score, wrong pair"}
 
 def draw_probes() -> None:
     """Draw the chart with its tables, and the form for a new probe."""
-    listing = list_probe_runs()
-    for problem in listing.problems:
-        show_error(problem)
-    if not listing.runs:
+    found = list_probe_runs(on_problem=show_error)
+    if not found:
         show_note(
             "There is no finished probe yet. A probe asks a model to choose between a right and a "
             "wrong pair for many analogies. Start one below."
@@ -87,18 +80,21 @@ def draw_probes() -> None:
     form = st.container()
     if wanted:
         links.set_param("new_probe", ["true"])
-    runs, setting, published = _choose(listing.runs)
+    runs, setting, published = _choose(found)
     if not runs:
         show_note(
             "There is no run with this setting and these models. Choose others, or start one below."
         )
     else:
         names = _names(runs)
-        _draw_kinds(runs, names, setting, published)
-        _draw_relations(runs, names, setting)
+        by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
+        colours = {run.info.id: by_model[run.info.model] for run in runs}
+        _draw_kinds(runs, names, colours, setting, published)
+        _draw_relations(runs, names, colours, setting)
         _draw_decisions(runs, names)
-    place = form if wanted else st.container()
-    with place.expander("New probe", icon=":material/play_arrow:", expanded=wanted):
+    with (form if wanted else st).expander(
+        "New probe", icon=":material/play_arrow:", expanded=wanted
+    ):
         draw_form()
 
 
@@ -118,9 +114,10 @@ def _choose(
     data = url_state.choose("Data", datasets, key="data", place=data_box)
     of_data = [run for run in runs if run.info.dataset == data]
     kept = links.runs_of_url([run.info for run in of_data], of=data)
-    of_data = [run for run in of_data if run.info.id in kept]
-    of_data.sort(key=lambda run: url_state.place_of(run.info.model))
-    of_data.sort(key=lambda run: run.details.method != "model")  # baselines last
+    of_data = sorted(  # baselines last
+        (run for run in of_data if run.info.id in kept),
+        key=lambda run: (run.details.method != "model", url_state.place_of(run.info.model)),
+    )
     models = list(dict.fromkeys(run.info.model for run in of_data))
     links.replace_values("probed", {name: url_state.title_of(name) for name in models})
     chosen = models_box.multiselect(
@@ -133,19 +130,17 @@ def _choose(
         placeholder="Choose models",
         select_all=False,
     )
-    settings = [name for name in SETTINGS if any(run.details.setting == name for run in of_data)]
     setting = pick(
         "Setting",
-        settings,
+        [name for name in SETTINGS if any(run.details.setting == name for run in of_data)],
         key="setting",
         place=setting_box,
         help=explain("Unsupervised and supervised probes"),
     )
-    known = list(dict.fromkeys(line.model for line in published_by_kind()))
     published = published_box.multiselect(
         "Compare with published",
-        known,
-        default=list(DEFAULT_PUBLISHED),
+        list(dict.fromkeys(line.model for line in published_by_kind())),
+        default=["RoBERTa-base", "fastText"],
         key="beside",
         bind=BOUND,
         placeholder="None",
@@ -153,8 +148,12 @@ def _choose(
         "comparable with it.",
         select_all=False,
     )
-    of_setting = [run for run in of_data if run.details.setting == setting]
-    wanted = [run for model in chosen for run in of_setting if run.info.model == model]
+    wanted = (
+        run
+        for model in chosen
+        for run in of_data
+        if (run.info.model, run.details.setting) == (model, setting)
+    )
     return tuple(wanted), setting, tuple(published)
 
 
@@ -170,27 +169,15 @@ def _names(runs: Sequence[ProbeRun]) -> dict[str, str]:
     }
 
 
-def _colours(runs: Sequence[ProbeRun]) -> dict[str, str]:
-    """Run id -> colour of its model."""
-    by_model = model_colours(list(dict.fromkeys(run.info.model for run in runs)))
-    return {run.info.id: by_model[run.info.model] for run in runs}
-
-
-def _draw(figure: Figure, key: str, colours: dict[str, str], legend: bool | None = None) -> None:
-    alone = replace(figure, caption="")  # the page says below the charts what they count
-    figures.draw_figure(alone, colours, key, legend=legend)
-
-
 def _legend(figure: Figure, colours: Mapping[str, str]) -> list[str]:
     """The legend of a chart of bars and open symbols, as HTML."""
-    drawn = set(figure.frame["series"])
     symbols, whole = cycle("◇□△○"), '<span style="white-space: nowrap">'
     return [
         f'{whole}<span style="color: {colours[key]}">■</span> {escape(name)}</span>'
         if key in colours
         else f"{whole}{next(symbols)} {escape(name)}</span>"
         for key, name in figure.names.items()
-        if key in drawn
+        if key in set(figure.frame["series"])
     ]
 
 
@@ -223,7 +210,11 @@ def _accuracies(runs: Sequence[ProbeRun], by: AccuracyBy) -> Shown[AnalogiesRequ
 
 
 def _draw_kinds(
-    runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting, published: Sequence[str]
+    runs: Sequence[ProbeRun],
+    names: dict[str, str],
+    colours: dict[str, str],
+    setting: Setting,
+    published: Sequence[str],
 ) -> None:
     """Draw accuracy by kind of relation, a chart per probe, as in the paper's Table 1."""
     shown = _accuracies(runs, "kind")
@@ -235,65 +226,60 @@ def _draw_kinds(
     lines = [*shown.found, *theirs]
     table = _table(lines, names)
     draw_headline(shown.conclusion)
-    st.caption(EXAMPLE)
+    st.caption(
+        "The query is *Tokyo : Japan*, the right pair *Paris : France*. Wrong pair on **random**: "
+        "one word is of another pair, *Paris : Italy*; **reverse**: a pair turned round, *Italy : "
+        "Rome*; **type**: two words of one side, *Paris : Rome*."
+    )
     st.markdown("### Accuracy by kind of relation", help=PROBE_HELP)
-    colours = _colours(runs)
     order = [kind for kind in (*RELATION_KINDS, ALL, UNMARKED) if (table["name"] == kind).any()]
-    # What the runs' options have in common, then each model's others.
-    parts = {one: options_text(one.details).split(", ") for one in runs}
-    shared = [part for part in parts[runs[0]] if all(part in own for own in parts.values())]
-    others: dict[str, dict[str, None]] = {}  # options -> the models that have them
-    for one, own in parts.items():
-        special = ", ".join(part for part in own if part not in shared) or one.details.method
-        others.setdefault(special, {})[url_state.title_of(one.info.model)] = None
-    said = [", ".join(shared)]
-    if len(others) > 1 or list(others) != [""]:
-        said += [f"{' and '.join(models)}: {special}" for special, models in others.items()]
-    options = "; ".join(filter(None, said))
+    models = grouped(
+        (options_text(run.details) or run.details.method, url_state.title_of(run.info.model))
+        for run in runs
+    )
+    options = "; ".join(
+        f"{' and '.join(dict.fromkeys(names))}: " * (len(models) > 1) + options
+        for options, names in models.items()
+    )
     for key, sentence in TEMPLATES.items():
         options = options.replace(f"template {key}", f"template “{sentence}”")
-    done = [probe for probe in SHOWN_PROBES if (table["probe"] == probe).any()]
-    drawn = {probe: accuracy_figure(shown, probe, setting, theirs) for probe in done}
+    drawn = {
+        probe: accuracy_figure(shown, probe, setting, theirs)
+        for probe in SHOWN_PROBES
+        if (table["probe"] == probe).any()
+    }
     legend = dict.fromkeys(name for figure in drawn.values() for name in _legend(figure, colours))
     st.html(" &emsp; ".join(legend))
     with st.container(key="probe-charts"):  # below each other where they would be narrow
         boxes = st.columns(len(SHOWN_PROBES), gap="small")
     for probe, box in zip(SHOWN_PROBES, boxes, strict=True):
         with box:
-            if probe in drawn:
-                figure = replace(drawn[probe], title=f"{probe}, {setting}")
-                _draw(figure, f"kinds {probe}", colours, legend=False)
+            if probe in drawn:  # a caption below the charts says what they count
+                figure = replace(drawn[probe], title=f"{probe}, {setting}", caption="")
+                figures.draw_figure(figure, colours, f"kinds {probe}", legend=False)
             else:
                 st.caption(f"{probe}: not run")
-    caption = (
+    st.caption(
         f"{plain(options)}. Relations with fewer instances are used whole. A kind's accuracy is "
         "the mean over its relations. The line at 50 % is chance."
+        + " Whiskers: ± the standard deviation over the classifier's seeds, not an interval over "
+        "decisions."
+        * (setting == "supervised")
+        + f" *{UNMARKED}*: only encyclopedic and lexicographic relations that are neither "
+        "one-to-many nor bidirectional; published only for RoBERTa-large, supervised."
+        * (UNMARKED in order)
     )
-    if setting == "supervised":
-        caption += (
-            " Whiskers: ± the standard deviation over the classifier's seeds, not an interval over "
-            "decisions."
-        )
-    if UNMARKED in order:
-        caption += (
-            f" *{UNMARKED}*: only encyclopedic and lexicographic relations that are neither "
-            "one-to-many nor bidirectional; published only for RoBERTa-large, supervised."
-        )
-    st.caption(caption)
     with st.expander("As a table", icon=":material/table:"):
         pinned = st.column_config.TextColumn(pinned=True)
-        by_cell = table.drop_duplicates(["name", "who", "probe"]).set_index(
-            ["name", "who", "probe"]
+        table["cell"] = table.apply(_cell, axis="columns")
+        wide = table.pivot_table("cell", ["who", "probe"], "name", aggfunc="first")[order]
+        models_of_rows = [*dict.fromkeys(names.values()), *published]
+        rows = pd.MultiIndex.from_product([models_of_rows, SHOWN_PROBES], names=["model", "probe"])
+        draw_table(
+            wide.reindex(rows).dropna(how="all").fillna("").reset_index(),
+            width="stretch",
+            column_config={"model": pinned, "probe": pinned},
         )
-        cells = {key: _cell(row) for key, row in by_cell.iterrows()}
-        rows = [
-            {"model": model, "probe": probe}
-            | {name: cells.get((name, model, probe), "") for name in order}
-            for model in [*dict.fromkeys(names.values()), *published]
-            for probe in SHOWN_PROBES
-        ]
-        wide = pd.DataFrame(row for row in rows if any([*row.values()][2:]))
-        draw_table(wide, width="stretch", column_config={"model": pinned, "probe": pinned})
     if published:
         differences = dict.fromkeys(text for run in runs for text in differs_from_paper(run))
         if differences:
@@ -327,7 +313,9 @@ def _cell(line: pd.Series) -> str:
     return f"{fixed(line['value'], 1)}{line['mark']}{around}"
 
 
-def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Setting) -> None:
+def _draw_relations(
+    runs: Sequence[ProbeRun], names: dict[str, str], colours: dict[str, str], setting: Setting
+) -> None:
     """Draw one probe by relation as in the paper's Table 2, with marks and frequency test."""
     st.markdown(
         "### Accuracy by relation",
@@ -343,21 +331,21 @@ def _draw_relations(runs: Sequence[ProbeRun], names: dict[str, str], setting: Se
 
     probe = pick("Probe", ("random", *PROBES), key="probe", help=PROBE_HELP, on_change=follow)
     shown = _accuracies(runs, "relation")
-    all_lines = shown.found
-    lines = [line for line in all_lines if line.probe == probe]
-    if not lines:
+    every = _table(shown.found, names)
+    table = every[every["probe"] == probe]
+    if table.empty:
         st.caption("This probe has no finished run.")
         return
-    table = _table(lines, names)
-    table["label"] = table["name"] + table["mark"].map(lambda mark: f" {mark}" if mark else "")
-    _draw(accuracy_figure(shown, str(probe), setting), f"relations {probe}", _colours(runs))
+    figure = replace(accuracy_figure(shown, str(probe), setting), caption="")
+    figures.draw_figure(figure, colours, f"relations {probe}")
     found = "".join(table["mark"])
     if marks := " ".join(text for mark, text in MARKS.items() if mark in found):
         st.caption(marks)
     with st.expander("As a table, with the frequency test and the paper's Table 2"):
-        wide = table.pivot_table(index=["kind", "label"], columns="who", values="value", sort=False)
+        labelled = table.assign(label=(table["name"] + " " + table["mark"]).str.strip())
+        wide = labelled.pivot_table("value", ["kind", "label"], "who", sort=False)
         draw_table(wide.map(partial(rounded, digits=3)).reset_index())
-        draw_frequency(all_lines, names, probe)
+        draw_frequency(every, probe)
         paper = _table(published_by_relation(), names)
         paper["shown"] = paper["value"].map(lambda value: fixed(value, 2)) + paper["mark"]
         st.caption("Table 2 of Rezaee and Camacho-Collados: RoBERTa-large, supervised, BATS 3.0")
@@ -374,15 +362,15 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     run_box, relation_box, which_box = st.columns([4, 3, 3], vertical_alignment="bottom")
     ids = [run.info.id for run in runs]
     by_id = {run.info.id: run for run in runs}
-    accuracies = {
-        run.info.id: [one.accuracy for one in run.details.relations if one.accuracy is not None]
-        for run in runs
-    }
-    lowest = min(ids, key=lambda name: fmean(accuracies[name] or [math.inf]))
+
+    def accuracy_of(name: str) -> float:
+        found = (one.accuracy for one in by_id[name].details.relations)
+        return fmean([one for one in found if one is not None] or [math.inf])
+
     run_id = run_box.selectbox(
         "Run",
         ids,
-        index=ids.index(lowest),
+        index=ids.index(min(ids, key=accuracy_of)),
         key="run",
         bind=BOUND,
         format_func=lambda name: f"{names[name]}: {by_id[name].details.probe}",
@@ -394,18 +382,13 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
     # Where a word has several partners, a pair that counts as wrong can be true.
     clear = [one for one in relations if not (one.one_to_many or one.bidirectional)]
     hardest = min(clear or relations, key=lambda one: 2 if one.accuracy is None else one.accuracy)
-    url_state.drop_stale("relation", known)
-    shown = st.session_state.get("relation", hardest.name)
-    url_state.note_unknown(
-        "Relation", "relation", {name: in_words(name) for name in known}, in_words(shown)
-    )
-    relation = relation_box.selectbox(
+    relation = url_state.choose(
         "Relation",
         known,
-        index=known.index(hardest.name),
         key="relation",
-        bind=BOUND,
-        format_func=in_words,
+        first=hardest.name,
+        show=in_words,
+        place=relation_box,
         help="Initially the relation with the lowest accuracy, of those without a mark.",
     )
     which = pick("Show", ("wrong", "right", EXCLUDED), key="which", place=which_box)
@@ -428,13 +411,14 @@ def _draw_decisions(runs: Sequence[ProbeRun], names: dict[str, str]) -> None:
             st.caption("Tick a row, or tap its card, to score its pairs token by token on Ask.")
         elif st.button("Show the scores token by token", icon=":material/search:"):
             row, options = rows.iloc[picked[0]], run.details.options
-            right, wrong = (
-                ":".join(pair_from_text(row[name])) for name in ("right pair", "wrong pair")
+            query, right, wrong = (
+                ":".join(pair_from_text(row[name]))
+                for name in ("query", "right pair", "wrong pair")
             )
             params = {
                 **screens.ANALOGIES,
                 "analogy": "Score",
-                "query": ":".join(pair_from_text(row["query"])),
+                "query": query,
                 "pairs": f"{right}, {wrong}",
             }
             if run.details.method == "model":
@@ -454,22 +438,13 @@ def decision_rows(info: RunInfo, relation: str, which: str) -> pd.DataFrame:
 
     table = read_columns(info.path(FACTS_FILE))
     frame = table.filter(pc.equal(table["relation"].cast("string"), relation)).to_pandas()
+    names = {"subject": "query", "object": "pair"}
     if which == EXCLUDED:
-        chosen = frame[frame["excluded"].notna()]
-        return chosen[["subject", "object", "excluded"]].rename(
-            columns={"subject": "query", "object": "pair", "excluded": "reason"}
-        )
-    chosen = frame[frame["rank_raw"] == (1 if which == "right" else 2)]
-    if frame["seed"].notna().any():
-        return chosen[["subject", "object", "label", "seed"]].rename(
-            columns={"subject": "query", "object": "pair", "label": "a true analogy"}
-        )
-    rows = chosen[["subject", "object", "negative", "score", "negative_score"]].rename(
-        columns={
-            "subject": "query",
-            "object": "right pair",
-            "negative": "wrong pair",
-            **SCORES,
-        }
-    )
-    return rows.reset_index(drop=True)
+        frame, names["excluded"] = frame[frame["excluded"].notna()], "reason"
+    else:
+        frame = frame[frame["rank_raw"] == (1 if which == "right" else 2)]
+        if frame["seed"].notna().any():
+            names |= {"label": "a true analogy", "seed": "seed"}
+        else:
+            names |= {"object": "right pair", "negative": "wrong pair", **SCORES}
+    return frame[[*names]].rename(columns=names).reset_index(drop=True)

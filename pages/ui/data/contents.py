@@ -10,7 +10,6 @@ import streamlit as st
 from lama_core.datasets import AnalogyDataset, Dataset, Dropped, QuestionDataset
 from lama_core.datasets.library.installed import Listed
 from lama_core.scoring.blanks import filler
-from lama_core.types import Fact, Query
 from lama_core.views.analogies import in_words
 from lama_core.views.figure import relation_label
 from pages.ui.shared import cache
@@ -57,8 +56,9 @@ def draw_content(listed: Listed) -> None:
         _draw_rows(chosen.pairs, lambda pair: {"head": pair[0], "tail": " / ".join(pair[1])})
     else:
         if listed.kind == "facts":
-            counts = [(one.source, len(data.facts_of(one.name))) for one in data.relations]
-            draw_partial(listed.name, counts)
+            draw_partial(
+                listed.name, [(one.source, len(data.facts_of(one.name))) for one in data.relations]
+            )
         _draw_relations(data)
     draw_dropped(data.report.dropped)
     if data.report.notes:
@@ -96,8 +96,9 @@ def _draw_relations(dataset: Dataset) -> None:
     """Draw the choice of a relation, a table of all, and the chosen one's texts and facts."""
     relations = dataset.relations
     labels = {one.name: relation_label(one.name, one.label) for one in relations}
-    chosen = choose("Relation", [*labels], key="relation", show=labels.__getitem__)
-    relation = dataset.relation(chosen)
+    relation = dataset.relation(
+        choose("Relation", [*labels], key="relation", show=labels.__getitem__)
+    )
     with st.expander(f"All {counted(len(relations), 'relation')}"):
         _draw_rows(
             relations,
@@ -114,9 +115,11 @@ def _draw_relations(dataset: Dataset) -> None:
     if relation.description:
         st.caption(plain(relation.description))
     if relation.prompts:
-        weights = [f", {one.weight:.3g}" if one.weight else "" for one in relation.prompts]
-        texts = [plain(f"{one.template} ({one.origin}") for one in relation.prompts]
-        lines = [f"- {text}{weight})" for text, weight in zip(texts, weights, strict=True)]
+        lines = [
+            f"- {plain(f'{one.template} ({one.origin}')}"
+            + (f", {one.weight:.3g})" if one.weight else ")")
+            for one in relation.prompts
+        ]
         with st.container(height=200 if len(lines) > 6 else "content", border=False):
             st.markdown("\n".join(lines))
     else:
@@ -130,15 +133,20 @@ def _draw_relations(dataset: Dataset) -> None:
         st.markdown(f"### {len(relation.answers):,} answers to choose from")
         _draw_rows(relation.answers, lambda answer: {"answer": answer})
     facts = dataset.facts_of(relation.name)
+    # The sentences of a fact, without those that are a template with the subject filled in; spaces
+    # are ignored, because LAMA's templates have one before the full stop.
     fillers = [filler(one.template) for one in relation.prompts]
-    evidence = {fact.id: _evidence(fact, fillers) for fact in facts[:MOST_FACTS]}
+    evidence = {}
+    for fact in facts[:MOST_FACTS]:
+        filled = {"".join(fill(fact.subject).text().split()) for fill in fillers}
+        evidence[fact.id] = [one for one in fact.sentences if "".join(one.split()) not in filled]
     st.markdown(f"### {counted(len(facts), 'fact')}")
     origins, sizes = {fact.origin for fact in facts}, [len(texts) for texts in evidence.values()]
-    n = sum(sizes)
-    each = f" ({sizes[0]} each)" * (len(sizes) > 1 and len(set(sizes)) == 1)
-    notes = [f"Origin: {plain(*origins)}."] if len(origins) == 1 and any(origins) else []
-    notes += [f"{counted(n, 'sentence')} of {'its' if n == 1 else 'their'} own{each}."] * bool(n)
-    st.caption(" ".join(notes))
+    if len(origins) == 1 and any(origins):
+        st.caption(f"Origin: {plain(*origins)}.")
+    if n := sum(sizes):
+        each = f" ({sizes[0]} each)" * (len(sizes) > 1 and len(set(sizes)) == 1)
+        st.caption(f"{counted(n, 'sentence')} of {'its' if n == 1 else 'their'} own{each}.")
     _draw_rows(
         facts,
         lambda fact: {
@@ -151,15 +159,6 @@ def _draw_relations(dataset: Dataset) -> None:
     )
 
 
-def _evidence(fact: Fact, fillers: Sequence[Callable[[str], Query]]) -> list[str]:
-    """Return a fact's sentences, without those that are a template with the subject filled in.
-
-    Spaces are ignored: LAMA's templates have one before the full stop.
-    """
-    filled = {"".join(fill(fact.subject).text().split()) for fill in fillers}
-    return [text for text in fact.sentences if "".join(text.split()) not in filled]
-
-
 def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool = False) -> None:
     """Draw a table of the excluded lines with their reasons, if there are any.
 
@@ -170,11 +169,10 @@ def draw_dropped(dropped: Sequence[Dropped], *, what: str = "line", opened: bool
     """
     if not dropped:
         return
-    rows = [
+    table = pd.DataFrame(
         {"file": line.file, "line": line.line or None, "reason": line.reason}
         for line in dropped[:MOST_REPORTED]
-    ]
-    table = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    ).dropna(axis="columns", how="all")
     if table["file"].nunique() == 1:
         table = table.drop(columns="file")
     with st.expander(f"{counted(len(dropped), what)} excluded", expanded=opened):

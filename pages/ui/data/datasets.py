@@ -65,15 +65,13 @@ def draw_sets() -> None:
     sources.sort(key=lambda listed: not listed.installed)
     table = pd.DataFrame(
         {
-            "name": [listed.name for listed in sources],
-            "about": [listed.title.partition(":")[2].strip() or listed.title for listed in sources],
-            "availability": [
-                fetching.availability(listed.size, is_installed=listed.installed)
-                for listed in sources
-            ],
+            "name": listed.name,
+            "about": listed.title.partition(":")[2].strip() or listed.title,
+            "availability": fetching.availability(listed.size, is_installed=listed.installed),
         }
+        for listed in sources
     )
-    names = [listed.name for listed in sources]
+    names = list(table["name"])
     left, right = st.columns(2, gap="medium")
     with left:
         st.caption("Lists of facts, pairs and prompts to ask models. Click one to see it.")
@@ -93,7 +91,6 @@ def draw_source(listed: Listed) -> None:
     """Draw a dataset's description, licence and actions; the licence is above the download."""
     st.subheader(plain(listed.title), anchor=False)
     published = is_published(listed.name)
-    note = source(listed.name).note if published else ""
     is_imported = listed.name in installed.installed_names()
     if listed.n_facts:
         of = f" of {counted(listed.n_relations, 'relation')}" if listed.n_relations else ""
@@ -105,7 +102,7 @@ def draw_source(listed: Listed) -> None:
         "home": listed.homepage,
         "folder": listed.path if listed.installed and visitors.may("manage") else "",
         "size on disk": format_bytes(dataset_bytes(listed.name)) if is_imported else "",
-        "note": note,
+        "note": source(listed.name).note if published else "",
     }
     if not listed.installed:
         st.markdown(name_value_lines(facts, links=published))
@@ -113,12 +110,19 @@ def draw_source(listed: Listed) -> None:
         return
     with st.container(horizontal=True):
         if listed.kind == "facts" and visitors.may("run"):
-            form = _new_run(listed.name, WORDS_AT_BLANK)
-            label = "Ask models these facts"
-            links.draw_link(label, "play_arrow", screens.DATA, form, type="primary")
-        can_probe = listed.kind == "analogies" and visitors.may("run")
-        if can_probe and st.button(
-            "Probe models with these pairs", icon=":material/play_arrow:", type="primary"
+            links.draw_link(
+                "Ask models these facts",
+                "play_arrow",
+                screens.DATA,
+                _new_run(listed.name, WORDS_AT_BLANK),
+                type="primary",
+            )
+        if (
+            listed.kind == "analogies"
+            and visitors.may("run")
+            and st.button(
+                "Probe models with these pairs", icon=":material/play_arrow:", type="primary"
+            )
         ):
             st.session_state["new analogies"] = listed.name
             links.go(screens.RESULTS, {**screens.NEW_PROBE, "data": listed.name})
@@ -165,8 +169,10 @@ def draw_import() -> None:
             with imported, errors_shown():
                 _draw_imported(name)
         else:
-            which = "Choose a file" + ", or type a path" * visitors.may("paths")
-            show_note(f"{which}: its first rows are shown before anything is imported.")
+            show_note(
+                f"Choose a file{', or type a path' * visitors.may('paths')}: its first rows are "
+                "shown before anything is imported."
+            )
         return
     st.session_state.pop(IMPORTED, None)
     content: str | None = None  # after an error
@@ -185,7 +191,7 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
     running: whether an import is running.
     """
     request: ImportRequest | str = ""
-    given, is_readable = "", False
+    given = ""
     with errors_shown():
         request = draw_mapping(file, ImportRequest(file.name))
         given = st.text_input(
@@ -194,11 +200,14 @@ def _draw_import_of_data(file: ChosenFile, form: int, *, running: bool) -> None:
             placeholder=import_name(Path(file.name), None),
             help="If a data set already has this name, the app asks before replacing it.",
         ).strip()
-        is_readable = True
     with st.container(horizontal=True, vertical_alignment="center"):
         # Enabled while the template is missing: the click that ends its typing starts the import.
-        off = running or not is_readable
-        wanted = st.button("Import", icon=":material/upload:", type="primary", disabled=off)
+        wanted = st.button(
+            "Import",
+            icon=":material/upload:",
+            type="primary",
+            disabled=running or not request,  # the file can't be read
+        )
         if request and isinstance(request, str):
             (show_error if wanted else show_note)(request)
     if isinstance(request, str) or running:
@@ -264,9 +273,11 @@ def _choose_file(form: int, meaning: str) -> ChosenFile | None:
     if not path:
         return None
     given = user_path(path)
-    stat = given.stat() if given.is_file() else None
-    mark = f"{given} {stat.st_mtime_ns} {stat.st_size}" if stat else path
-    return ChosenFile(path, mark, stat.st_size if stat else 0, lambda: given, False)
+    if not given.is_file():
+        return ChosenFile(path, path, 0, lambda: given, False)
+    stat = given.stat()
+    mark = f"{given} {stat.st_mtime_ns} {stat.st_size}"
+    return ChosenFile(path, mark, stat.st_size, lambda: given, False)
 
 
 def _agree_to_replace(name: str) -> bool:
@@ -290,18 +301,11 @@ def _consequences(name: str) -> str:
     Returns:
         The effects in parentheses, after a space; empty if there are none.
     """
-    n_runs = sum(run.dataset == name for run in list_runs())
-    users = users_of(name)
-    effects = []
-    if n_runs:
-        effects.append(f"its {counted(n_runs, 'run')} {'stays' if n_runs == 1 else 'stay'}")
-    if users:
-        one = len(users) == 1
-        effects.append(
-            f"{plain(', '.join(users))} {'uses' if one else 'use'} its templates and "
-            f"{'loses' if one else 'lose'} them"
-        )
-    return f" ({'; '.join(effects)})" if effects else ""
+    n_runs, users = sum(run.dataset == name for run in list_runs()), users_of(name)
+    runs = f"its {counted(n_runs, 'run')} stay{'s' * (n_runs == 1)}" * bool(n_runs)
+    s = "s" * (len(users) == 1)
+    uses = f"{plain(', '.join(users))} use{s} its templates and lose{s} them" * bool(users)
+    return f" ({'; '.join(filter(None, (runs, uses)))})" if runs or uses else ""
 
 
 def _draw_rename_and_delete(name: str) -> None:
@@ -345,34 +349,35 @@ def _draw_imported(name: str) -> None:
     """Draw the result of an import: counts, excluded rows with reasons, and next steps."""
     record = installed.read_record(name)
     is_facts = record.kind == "facts"
-    dataset = cache.dataset_of(name) if is_facts else None
     st.success(
         f"Imported {plain(name)}: {counted(record.n_facts or 0, record.item)}.",
         icon=":material/check_circle:",
     )
     draw_dropped(cache.content_of(record).report.dropped, opened=True)
-    with st.spinner("Counting the tokens of the answers"):
-        found = cache.uncached(find_multi_token_answers, dataset) if dataset else None
+    found = None
+    if is_facts:
+        with st.spinner("Counting the tokens of the answers"):
+            found = cache.uncached(find_multi_token_answers, cache.dataset_of(name))
     if found and found.long:
-        is_one = len(found.long) == 1
-        examples = ", ".join(found.long[:3]) + (", ..." if len(found.long) > 3 else "")
+        are, their = ("is", "its") if len(found.long) == 1 else ("are", "their")
+        examples = ", ".join(found.long[:3]) + ", ..." * (len(found.long) > 3)
         show_note(
-            f"{len(found.long):,} of {counted(found.n_objects, 'object')} "
-            f"{'is' if is_one else 'are'} more than one token in {plain(found.model)} "
-            f"({plain(examples)}). A run that ranks single words excludes "
-            f"{'its' if is_one else 'their'} facts. Rank whole answers instead?"
+            f"{len(found.long):,} of {counted(found.n_objects, 'object')} {are} more than one "
+            f"token in {plain(found.model)} ({plain(examples)}). A run that ranks single words "
+            f"excludes {their} facts. Rank whole answers instead?"
         )
     with st.container(horizontal=True):
         if is_facts and visitors.may("run"):
             if found and found.long:
                 whole, icon = _new_run(name, WHOLE_ANSWERS), "format_list_numbered"
                 links.draw_link("Rank whole answers", icon, screens.DATA, whole, type="primary")
-            models = default_models(visitors.models_here())
-            asks = ", ".join(map(title_of, models))
-            if models and st.button(f"Ask {plain(asks)}", icon=":material/bolt:"):
+            form, models = _new_run(name, WORDS_AT_BLANK), default_models(visitors.models_here())
+            if models and st.button(
+                f"Ask {plain(', '.join(map(title_of, models)))}", icon=":material/bolt:"
+            ):
                 start_run(name, models)
-                links.go(screens.DATA, _new_run(name, WORDS_AT_BLANK))
-            form, label = _new_run(name, WORDS_AT_BLANK), "Choose models and options"
+                links.go(screens.DATA, form)
+            label = "Choose models and options"
             links.draw_link(label, "play_arrow", screens.DATA, form, type="secondary")
         there = {"source": name}
         links.draw_link("Show the data set", "visibility", screens.DATA, there, type="secondary")

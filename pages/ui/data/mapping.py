@@ -32,10 +32,6 @@ MAX_FIELDS = 12  # maximum number of template fields; for more relations one fie
 NONE = ""
 EXAMPLE = "The capital of [X] is [Y]."
 READ = "tables that were read"  # session key: the last table's mark and results
-TEMPLATE_HELP = (
-    "A sentence in which **[X]** stands for the subject and **[Y]** for the object, such as "
-    f"`{EXAMPLE}`. Rows of a relation without a template are excluded."
-)
 
 
 @dataclass(frozen=True)
@@ -86,8 +82,7 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | st
     preview: TablePreview = read_once(file, (), preview_table)
     if not preview.header:
         raise UserError(f"{Path(file.name).name} has no readable row. Choose another table.")
-    rows = [{name: shown_value(value) for name, value in row.items()} for row in preview.rows]
-    draw_table(pd.DataFrame(rows, columns=list(preview.header)), placeholder="")
+    draw_rows(preview)
     request = _choose_columns(file, preview, request)
     chosen = {role: getattr(request, name) or preview.columns[role] for role, name in FIELDS}
     if not (chosen["subject"] and chosen["object"]):
@@ -114,10 +109,10 @@ def draw_mapping(file: ChosenFile, request: ImportRequest) -> ImportRequest | st
         return request
     columns = (*(getattr(request, name) for _, name in FIELDS), request.object_separator)
     found: Scan = read_once(file, columns, scan_table, request)
+    is_named = chosen["relation"] or preview.columns["object"]
     with templates:
-        named = chosen["relation"] or preview.columns["object"]
         request = _choose_templates(
-            file, found, request, meaning=("" if named else str(chosen["object"]))
+            file, found, request, meaning="" if is_named else str(chosen["object"])
         )
     request.columns()
     _draw_first(file, found, request)
@@ -171,9 +166,18 @@ def _choose_columns(
     return replace(request, **chosen)
 
 
-def shown_value(value: object) -> str:
-    """Return a cell's value as text."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def draw_rows(preview: TablePreview) -> None:
+    """Draw the first rows of a table, each cell as text."""
+    rows = [
+        {
+            name: cell
+            if isinstance(cell, str)
+            else json.dumps(cell, ensure_ascii=False, default=str)
+            for name, cell in row.items()
+        }
+        for row in preview.rows
+    ]
+    draw_table(pd.DataFrame(rows, columns=list(preview.header)), placeholder="")
 
 
 def read_once(
@@ -197,30 +201,26 @@ def _choose_templates(
 
     meaning: what the objects are, if the table has no relations.
     """
+
+    def propose(relation: str) -> str:  # or what the objects are; "" is no proposal
+        known = cache.dataset_of(STARTER).relations
+        return proposed_template(relation, found.labels.get(relation, ""), known)
+
     if not found.unasked:
         return request
-    if len(found.unasked) == 1 or len(found.unasked) > MAX_FIELDS:
-        alone = len(found.unasked) == 1
-        label = "Template" if alone else "Template of all relations without one"
-        named = meaning or (
-            found.unasked[0] if request.relation or len(found.relations) > 1 else ""
+    if 1 < len(found.unasked) <= MAX_FIELDS:
+        typed = (
+            (name, _type_template(f"Template of {name}", f"{file.mark} {name}", propose(name)))
+            for name in found.unasked
         )
-        proposed = _proposed(named, found) if alone else ""
-        text = _type_template(label, f"{file.mark} all", proposed)
-        return replace(request, template=(text,) if text else ())
-    typed = {
-        name: _type_template(f"Template of {name}", f"{file.mark} {name}", _proposed(name, found))
-        for name in found.unasked
-    }
-    return replace(
-        request, template=tuple(f"{name}={text}" for name, text in typed.items() if text)
-    )
-
-
-def _proposed(relation: str, found: Scan) -> str:
-    """Return a first template for a relation, or for a column of objects; or none."""
-    known = cache.dataset_of(STARTER).relations
-    return proposed_template(relation, found.labels.get(relation, ""), known)
+        return replace(request, template=tuple(f"{name}={text}" for name, text in typed if text))
+    label, proposed = "Template of all relations without one", ""
+    if len(found.unasked) == 1:
+        is_named = request.relation or len(found.relations) > 1
+        label = "Template"
+        proposed = propose(meaning or (found.unasked[0] if is_named else ""))
+    text = _type_template(label, f"{file.mark} all", proposed)
+    return replace(request, template=(text,) if text else ())
 
 
 def _draw_first(file: ChosenFile, found: Scan, request: ImportRequest) -> None:
@@ -235,8 +235,9 @@ def _draw_first(file: ChosenFile, found: Scan, request: ImportRequest) -> None:
     shown = list(sentences.items())[:MAX_SENTENCES]
     if not shown:
         return
-    blanks = [(text.replace("[MASK]", "___"), answer) for text, answer in shown]
-    lines = (f"- {plain(text)} → **{plain(answer)}**" for text, answer in blanks)
+    lines = (
+        f"- {plain(text.replace('[MASK]', '___'))} → **{plain(answer)}**" for text, answer in shown
+    )
     st.markdown("\n".join(("As it will be asked, with the right answer:", "", *lines)))
     models = default_models(visitors.models_here())[:1]
     if models and st.button(
@@ -245,7 +246,7 @@ def _draw_first(file: ChosenFile, found: Scan, request: ImportRequest) -> None:
         text, answer = shown[0]
         with errors_shown():
             asked = ClozeRequest(text, models=tuple(models), gold=answer, top_k=3)
-            blank = cache.answer(ClozeKind(), asked, models[0]).blanks[0]
+            (blank, *_) = cache.answer(ClozeKind(), asked, models[0]).blanks
             words = ", ".join(f"{row.token} ({row.prob:.1%})" for row in blank.rows)
             st.caption(f"{plain(title_of(models[0]))} answers: {plain(words)}.")
 
@@ -253,5 +254,10 @@ def _draw_first(file: ChosenFile, found: Scan, request: ImportRequest) -> None:
 def _type_template(label: str, mark: str, first: str = "") -> str:
     """Draw the field for a template, with a first text that depends on the relation."""
     return st.text_input(
-        plain(label), first, key=f"template {mark} {first}", placeholder=EXAMPLE, help=TEMPLATE_HELP
+        plain(label),
+        first,
+        key=f"template {mark} {first}",
+        placeholder=EXAMPLE,
+        help="A sentence in which **[X]** stands for the subject and **[Y]** for the object, such "
+        f"as `{EXAMPLE}`. Rows of a relation without a template are excluded.",
     ).strip()

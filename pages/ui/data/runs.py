@@ -31,10 +31,7 @@ from pages.ui.shared.messages import counted, errors_shown, name_value_lines, pl
 from pages.ui.shared.run_form import kept_in_words, runs_of, show_runs
 from pages.ui.shared.url_state import choose_row, title_of
 
-MOST_NAMED = 2  # relations of a run in the table
-
 MESSAGE = "message on runs"  # in the session: shown at the next rerun
-NAME_WIDTH = 460  # pixels
 
 
 def draw_runs() -> None:
@@ -58,8 +55,8 @@ def draw_runs() -> None:
         if job.error:
             show_error(job.words(job.error))
         else:
-            what = plain(f" ({job.about})" * bool(job.about))
-            st.success(f"Run finished{what}.", icon=":material/check_circle:")
+            about = plain(f" ({job.about})" * bool(job.about))
+            st.success(f"Run finished{about}.", icon=":material/check_circle:")
             if made := job.names("run"):
                 links.set_param("run", made[:1])
                 st.session_state["run"] = made[0]
@@ -90,35 +87,26 @@ def draw_runs() -> None:
     left, right = st.columns([5, 2], gap="medium")
     with left:
         n_runs = Counter(map(_name, runs))
-        times = [f", {run.changed[11:16]}" * (n_runs[_name(run)] > 1) for run in runs]
-        # URLs of an earlier version have unfinished runs, and the titles of finished ones.
-        titles = {
-            f"{info.title or _model_title(info.kind, info.model, info)}, {info.dataset}, "
-            f"{_prompts(info.kind, info.prompts)}": info.id
-            for info in (run.info for run in runs)
-            if info
-        }
-        links.replace_values("run", dict.fromkeys(of_jobs, "") | titles)
         table = pd.DataFrame(
             {
-                "run": [
-                    f"{'↳ ' * _is_ensemble(run)}{_name(run)}{time}"
-                    for run, time in zip(runs, times, strict=True)
-                ],
-                "data": [run.info.dataset if run.info else None for run in runs],
-                "scored": [run.info.n if run.info else None for run in runs],
-                "P@1": [_precision(run.info) if run.info else None for run in runs],
+                "run": f"{'↳ ' * _is_ensemble(run)}{_name(run)}"
+                + f", {run.changed[11:16]}" * (n_runs[_name(run)] > 1),
+                "data": run.info.dataset if run.info else None,
+                "scored": run.info.n if run.info else None,
+                "P@1": _precision(run.info) if run.info else None,
+                "state": run.state * bool(run.problem) or None,
             }
+            for run in runs
         )
-        if any(run.problem for run in runs):
-            table["state"] = [run.state * bool(run.problem) or None for run in runs]
+        if not any(run.problem for run in runs):
+            del table["state"]
         name = choose_row(
             "Run",
             table,
             [run.name for run in runs],
             key="run",
             column_config={
-                "run": st.column_config.TextColumn(width=NAME_WIDTH),
+                "run": st.column_config.TextColumn(width=460),
                 "data": st.column_config.TextColumn(width=80),
                 "scored": st.column_config.NumberColumn(
                     format="localized",
@@ -149,16 +137,17 @@ def _name(run: KeptRun) -> str:
         return run.info.title
     day = datetime.date.fromisoformat(run.changed[:10])
     year = f" {day.year}" * (day.year != datetime.datetime.now(datetime.UTC).year)
-    model = _model_title(about.kind, about.model, run.info)
-    prompts = _prompts(about.kind, about.prompts)
     limit = run.info.limit if run.info else run.started and run.started.fields.get("limit")
     few = f", {counted(limit, 'fact')} a relation" if limit else ""
-    return f"{model} on {about.dataset}, {prompts}{few}, {day.day} {day:%b}{year}"
+    return (
+        f"{_model_title(about.kind, about.model, run.info)} on {about.dataset}, "
+        f"{_prompts(about.kind, about.prompts)}{few}, {day.day} {day:%b}{year}"
+    )
 
 
 def _order(run: KeptRun) -> tuple[bool, list[int | str]]:
     """Own runs first, as listed; then the bundled ones by name, numbers by value."""
-    parts = re.split(r"(\d+)", run.name) if run.bundled else []
+    parts = re.split(r"(\d+)", run.name * run.bundled)
     return run.bundled, [int(part) if part.isdecimal() else part for part in parts]
 
 
@@ -180,11 +169,9 @@ def _is_ensemble(run: KeptRun) -> bool:
 
 def _count(own: list[KeptRun], n_others: int) -> str:
     """A sentence with the number of runs, own ones with their size, and what to do with them."""
-    others = f"{n_others} came with the project"
-    if not own:
-        return f"No runs of your own yet; {others}."
     size = format_bytes(sum(run.n_bytes for run in own))
-    return f"**{counted(len(own), 'run')}** of your own ({size}); {others}."
+    own_runs = f"**{counted(len(own), 'run')}** of your own ({size})"
+    return f"{own_runs if own else 'No runs of your own yet'}; {n_others} came with the project."
 
 
 def _prompts(kind: str, prompts: str) -> str:
@@ -193,8 +180,8 @@ def _prompts(kind: str, prompts: str) -> str:
         return prompts_in_words(prompts)
     combination, _, method = prompts.partition(" ")
     method, comma, drawn = method.partition(",")
-    words = METHODS_IN_WORDS.get(method, method)
-    return f"{TITLES.get(combination, combination)}: {words}{comma}{drawn}"
+    method = METHODS_IN_WORDS.get(method, method)
+    return f"{TITLES.get(combination, combination)}: {method}{comma}{drawn}"
 
 
 def _has_precision(info: RunInfo) -> bool:
@@ -241,15 +228,14 @@ def _draw_unfinished(run: KeptRun, job: jobs.Job | None) -> None:
 
     job: the cancelled job that made it, if this app started it.
     """
-    is_made = run.state == "being made"
-    ended = "cancelled" if job and job.cancelled else "unfinished"
-    how = "made by another process" if is_made else ended
+    is_made, how = run.state == "being made", "unfinished"
+    if is_made or (job and job.cancelled):
+        how = "made by another process" if is_made else "cancelled"
     with jobs.draw_row("", run.share, kept_in_words(_name(run), [run], how)):
         if job and jobs.may_cancel(job):
             _draw_resume(job.name, partial(jobs.restart, job))
-        place = st.container(width="content")
         if not is_made and (visitors.may("manage") or (job and jobs.is_own(job))):
-            with place.popover("Discard", icon=":material/delete:", key=f"discard {run.name}"):
+            with st.popover("Discard", icon=":material/delete:", key=f"discard {run.name}"):
                 _draw_delete(run)
         if not visitors.may("manage"):
             return
@@ -259,8 +245,9 @@ def _draw_unfinished(run: KeptRun, job: jobs.Job | None) -> None:
             st.caption(plain(str(error)))
             request = None
         if request and not job and not is_made:
-            start = partial(jobs.start, f"resume {run.name}", request, folder=folder)
-            _draw_resume(run.name, partial(start, about=_name(run)))
+            about = _name(run)
+            start = partial(jobs.start, f"resume {run.name}", request, folder=folder, about=about)
+            _draw_resume(run.name, start)
         with st.popover("Details", key=f"details of {run.name}"):
             st.markdown(name_value_lines(_details(run)))
             if request:
@@ -269,8 +256,11 @@ def _draw_unfinished(run: KeptRun, job: jobs.Job | None) -> None:
 
 def _details(run: KeptRun) -> dict[str, str]:
     """What is known of a run's folder."""
-    made = run.changed.replace("T", " ").removesuffix("Z") + " UTC"
-    facts = {"run": run.name, "changed": made, "size on disk": format_bytes(run.n_bytes)}
+    facts = {
+        "run": run.name,
+        "changed": run.changed.replace("T", " ").removesuffix("Z") + " UTC",
+        "size on disk": format_bytes(run.n_bytes),
+    }
     if visitors.may("manage"):
         facts["folder"] = str(run.folder)
     if run.info:
@@ -302,10 +292,17 @@ def _draw_run(run: KeptRun) -> None:
         except UserError as error:  # such as of a plug-in that isn't installed
             st.caption(plain(str(error)))
         if run.info and request:
-            if isinstance(request, RunSettings) and visitors.may("run"):
-                help = "Opens New run with these settings."
-                if st.button("Edit and run", icon=":material/tune:", key="edit run", help=help):
-                    new_run.open_form(request, run.info.model)
+            if (
+                isinstance(request, RunSettings)
+                and visitors.may("run")
+                and st.button(
+                    "Edit and run",
+                    icon=":material/tune:",
+                    key="edit run",
+                    help="Opens New run with these settings.",
+                )
+            ):
+                new_run.open_form(request, run.info.model)
             with st.popover("Command line", icon=":material/terminal:", key="command of the run"):
                 if (n_models := len(getattr(request, "models", ()))) > 1:
                     st.caption(
@@ -340,14 +337,14 @@ def _measured(info: RunInfo) -> str:
     """A run's facts, relations and, if it scores facts, P@1, as Markdown."""
     names = [relation_label(one.name, one.label) for one in info.relations]
     n_relations = len(info.scored_relations)
-    of = ", ".join(names) if len(names) <= MOST_NAMED else counted(n_relations, "relation")
-    kind = kinds.find_kind(info.kind)
-    unit = kind.unit if kind and info.unit == "fact" else info.unit
-    text = f"**{counted(info.n, unit)}** of {plain(of)}" * bool(info.relations)
+    of = plain(", ".join(names) if len(names) <= 2 else counted(n_relations, "relation"))
     if info.kind == StudySpec.kind:
         prompts = counted(sum(one.n_templates for one in info.relations), "prompt")
         queries = f"{Study(Run(info)).n_queries:,} queries of training and test facts"
-        return f"**{counted(info.n, 'test fact')}** of {plain(of)}, {prompts}, {queries}"
+        return f"**{counted(info.n, 'test fact')}** of {of}, {prompts}, {queries}"
+    kind = kinds.find_kind(info.kind)
+    unit = kind.unit if kind and info.unit == "fact" else info.unit
+    text = f"**{counted(info.n, unit)}** of {of}" * bool(info.relations)
     if _has_precision(info):
         over_facts, over_relations = cache.precision_of(info)
         text += f"; **P@1 {percent(over_relations)} %**"

@@ -18,10 +18,10 @@ def draw_illustrated() -> None:
     if found is None:
         return
     right, n_facts = found.ranks.count(1), len(found.ranks)
-    colour = model_colours([MODEL])[MODEL]
+    look = f"background:{model_colours([MODEL])[MODEL]};color:#fff"
     dots = "".join(
         f'<span class="lx-fact" title="{escape(subject)}: rank {rank}" '
-        f'style="{f"background:{colour};color:#fff" if rank == 1 else ""}">{rank}</span>'
+        f'style="{look * (rank == 1)}">{rank}</span>'
         for subject, rank in zip(found.subjects, found.ranks, strict=True)
     )
     rows = "".join(

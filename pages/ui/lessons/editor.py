@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import streamlit as st
@@ -124,8 +124,9 @@ def draw_editor(lesson: Lesson) -> None:
     """Draw the form of the step that the URL names, and save each valid change."""
     draft: EditedLesson | None = st.session_state.get(DRAFT)
     if draft is None or draft.saved != lesson:
-        version = draft.version + 1 if draft else 0
-        draft = st.session_state[DRAFT] = EditedLesson(lesson, lesson_fields(lesson), version)
+        draft = st.session_state[DRAFT] = EditedLesson(
+            lesson, lesson_fields(lesson), draft.version + 1 if draft else 0
+        )
     steps: list[dict[str, Any]] = draft.fields["steps"]
     typed = st.query_params.get(STEP, "")
     number = int(typed) if typed.isdecimal() and len(typed) <= 4 else 1
@@ -133,8 +134,10 @@ def draw_editor(lesson: Lesson) -> None:
     for name, value in ((LESSON, lesson.id), (STEP, str(number)), (EDIT, "true")):
         links.set_param(name, [value])
     head, ways = st.container(), st.container(horizontal=True, vertical_alignment="center")
-    titles = (one.get("title") or KINDS[one["kind"]] for one in steps)
-    tabs = ["About", *(plain(f"{at} {short(one, 24)}") for at, one in enumerate(titles, 1))]
+    tabs = ["About"] + [
+        plain(f"{at} {short(one.get('title') or KINDS[one['kind']], 24)}")
+        for at, one in enumerate(steps, 1)
+    ]
     chosen = st.segmented_control(
         "Step",
         range(len(steps) + 1),
@@ -186,9 +189,18 @@ def draw_editor(lesson: Lesson) -> None:
             _draw_order(draft, number)
         with preview, st.container(border=True, key="lesson-step"), errors_shown():
             st.caption("Preview")
-            _draw_preview(steps[number - 1], key)
+            try:
+                shown: Step = msgspec.convert(steps[number - 1], AnyStep)
+            except msgspec.ValidationError:
+                st.caption("It is shown when the form is complete.")
+            else:
+                draw_text(shown)
+                if isinstance(shown, Predict):
+                    draw_form(shown, f"preview {key}", disabled=True)
+                if type(shown) in DRAWN:
+                    DRAWN[type(shown)](shown, f"preview {key}")
     if chosen not in (None, number):
-        _go(lesson, chosen)
+        links.go(screens.LESSONS, address_of(lesson, chosen) | {EDIT: "true"})
 
 
 def _title_of_chart(name: str) -> str:
@@ -198,14 +210,11 @@ def _title_of_chart(name: str) -> str:
     return title[0].upper() + title[1:]
 
 
-def _go(lesson: Lesson, number: int) -> None:
-    links.go(screens.LESSONS, address_of(lesson, number) | {EDIT: "true"})
-
-
 def _draw_ways(lesson: Lesson, number: int, shows: str) -> None:
     """Draw the buttons that concern the whole lesson. shows: the label of the first."""
-    there = address_of(lesson, number)
-    links.draw_link(shows, "play_arrow", screens.LESSONS, there, type="secondary")
+    links.draw_link(
+        shows, "play_arrow", screens.LESSONS, address_of(lesson, number), type="secondary"
+    )
     draw_download("Download", lesson_text(lesson), f"{lesson.id}.toml", icon=":material/download:")
     with st.popover("Delete", icon=":material/delete:"):
         st.markdown(f"{plain(lesson.title)} can't be restored.")
@@ -238,12 +247,11 @@ def _draw_order(draft: EditedLesson, number: int) -> None:
         steps.insert(there - 1, step)
     draft.version += 1
     draft.kept.clear()  # whose numbers have changed
-    _go(draft.saved, min(there, len(steps)))
+    links.go(screens.LESSONS, address_of(draft.saved, min(there, len(steps))) | {EDIT: "true"})
 
 
 def _fields(kind: type[Any]) -> Sequence[Field]:
-    found: Any = type_info(kind)
-    return found.fields
+    return cast(Any, type_info(kind)).fields
 
 
 def _draw_fields(kind: type[Any], values: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -272,9 +280,9 @@ def _draw_field(one: Field, value: Any, key: str) -> Any:
     value = (None if one.default is NODEFAULT else one.default) if value is None else value
     listed = one.type.values if isinstance(one.type, LiteralType) else ()
     if listed := figure_names() if one.name == "figure" else tuple(LISTS.get(one.name, listed)):
+        given["format_func"] = _title_of_chart if one.name == "figure" else str
         options = [*dict.fromkeys((*listed, value or listed[0]))]
-        write = _title_of_chart if one.name == "figure" else str
-        return st.selectbox(label, options, options.index(value or listed[0]), write, **given)
+        return st.selectbox(label, options, options.index(value or listed[0]), **given)
     if one.name == "models":
         names = [model.name for model in known_models() if model.source.how != "none"]
         return st.multiselect(
@@ -326,16 +334,3 @@ def _number(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _draw_preview(fields: Mapping[str, Any], key: str) -> None:
-    try:
-        step: Step = msgspec.convert(fields, AnyStep)
-    except msgspec.ValidationError:
-        st.caption("It is shown when the form is complete.")
-        return
-    draw_text(step)
-    if isinstance(step, Predict):
-        draw_form(step, f"preview {key}", disabled=True)
-    if type(step) in DRAWN:
-        DRAWN[type(step)](step, f"preview {key}")

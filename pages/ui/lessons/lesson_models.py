@@ -17,8 +17,9 @@ def available_models(names: Sequence[str]) -> tuple[str, ...]:
     offered = visitors.offered_models()
     excluded = [name for name in known if offered is not None and name not in offered]
     if excluded:
-        titles = ", ".join(map(title_of, excluded))
-        st.caption(plain(f"{titles}: not among the models of this app."))
+        st.caption(
+            f"{plain(', '.join(map(title_of, excluded)))}: not among the models of this app."
+        )
     return tuple(name for name in known if name not in excluded)
 
 

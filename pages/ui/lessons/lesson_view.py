@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -19,7 +20,7 @@ from lama_core.lessons.step_results import (
 from lama_core.queries.cloze import fill
 from lama_core.scoring.blanks import parse_query
 from pages.ui.lessons import own
-from pages.ui.lessons.progress import LessonProgress, progress_in, reset_progress
+from pages.ui.lessons.progress import KEY, LessonProgress, progress_in
 from pages.ui.lessons.step_view import DRAWN
 from pages.ui.lessons.teacher import BACK, LARGE, NEXT, draw_teacher_mode, is_teaching
 from pages.ui.poll.entry import draw_entry, hides_answers
@@ -34,8 +35,8 @@ PREPARED = "teacher sheet of"  # in the session: the lesson whose teacher sheet 
 
 def address_of(lesson: Lesson | None, number: int = 1) -> dict[str, str]:
     """URL parameters of a lesson's step, counted from 1; for None, of the list of lessons."""
-    large = {LARGE: "true"} if is_teaching() else {}
-    return ({LESSON: lesson.id, STEP: str(number)} if lesson else {}) | large
+    there = {LESSON: lesson.id, STEP: str(number)} if lesson else {}
+    return there | ({LARGE: "true"} if is_teaching() else {})
 
 
 def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
@@ -48,8 +49,8 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
     links.set_param(STEP, [str(number)])
     with st.container(key="lesson-head"):
         head, box = st.columns([5, 3], vertical_alignment="bottom")
-    mode = box.container(horizontal=True, horizontal_alignment="right", key="lesson-mode")
-    teaching = mode.toggle(
+    box = box.container(horizontal=True, horizontal_alignment="right", key="lesson-mode")
+    teaching = box.toggle(
         "Teacher mode",
         key=LARGE,
         bind=BOUND,
@@ -73,8 +74,10 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
             links.go(screens.LESSONS, address_of(lesson, chosen))
     else:
         st.caption(plain(lesson.question))
-        position = f"Step {number} of {len(lesson.steps)}" if number < last else "Summary"
-        st.progress(min(1.0, number / len(lesson.steps)), text=position)
+        st.progress(
+            min(1.0, number / len(lesson.steps)),
+            text=f"Step {number} of {len(lesson.steps)}" if number < last else "Summary",
+        )
     progress = progress_in(lesson)
     missing = None if teaching else first_to_predict(lesson, progress.predicted, number)
     if missing is not None and number not in progress.seen:  # opened by a link
@@ -89,7 +92,7 @@ def draw_lesson(lesson: Lesson, listing: LessonListing) -> None:
             if st.button("Open the step", icon=":material/lock_open:"):
                 progress.seen.add(number)
                 st.rerun()
-            _draw_way_to_all()
+            links.draw_link("All lessons", "apps", screens.LESSONS, address_of(None))
         return
     progress.seen.add(number)
     if number == last:
@@ -106,11 +109,13 @@ def _draw_step(lesson: Lesson, number: int, progress: LessonProgress) -> None:
     if isinstance(step, Predict):
         _draw_question(lesson, number, step, progress)
     before = lesson.steps[number - 2] if number > 1 else None
-    # After a question, which opens the poll, a teacher has chosen to see the answers.
-    hidden = is_teaching() and not isinstance(before, Predict)
-    if isinstance(step, Ask) and hides_answers(step.request, f"show {number}", always=hidden):
-        sentence = predictions.with_blank(parse_query(step.request.text).parts)
-        st.html(f'<div class="lx-sentence">{sentence}</div>')
+    if isinstance(step, Ask) and hides_answers(
+        step.request,
+        f"show {number}",
+        # After a question, which opens the poll, a teacher has chosen to see the answers.
+        always=is_teaching() and not isinstance(before, Predict),
+    ):
+        predictions.draw_sentence(parse_query(step.request.text).parts)
         _draw_poll(step, f"poll {number}")
     elif type(step) in DRAWN:
         verdict = st.container()  # above the results, where readers see it
@@ -166,9 +171,8 @@ def _draw_poll(step: Ask, key: str, question: Predict | None = None) -> None:
     question: The question whose answer this step shows.
     """
     here = visitors.models_here()
-    models = tuple(name for name in step.models if name in here)
+    request = replace(step.request, models=tuple(name for name in step.models if name in here))
     options, asks = (question.choices, question.question) if question else ((), "")
-    request = replace(step.request, models=models)
     draw_entry(fill.kind, request, options=options, asks=asks, key=key)
 
 
@@ -178,23 +182,12 @@ def draw_form(step: Predict, key: str, *, disabled: bool = False) -> tuple[str, 
     Only teachers have Reveal.
     """
     with st.form(f"predict {key}", border=False):
-        given: str | None
-        if step.options:
-            given = st.radio(
-                "Your prediction",
-                step.options,
-                index=None,
-                format_func=plain,
-                key=f"prediction {key}",
-                disabled=disabled,
-            )
-        else:
-            given = st.text_input(
-                "Your prediction: one word",
-                key=f"prediction {key}",
-                max_chars=60,
-                disabled=disabled,
-            )
+        same: dict[str, Any] = {"key": f"prediction {key}", "disabled": disabled}
+        given = (
+            st.radio("Your prediction", step.options, index=None, format_func=plain, **same)
+            if step.options
+            else st.text_input("Your prediction: one word", max_chars=60, **same)
+        )
         with st.container(horizontal=True):
             sent = st.form_submit_button(
                 "Predict", type="primary", icon=":material/psychology:", disabled=disabled
@@ -259,10 +252,13 @@ def _draw_navigation(
         else:
             at = listing.lessons.index(lesson) + 1
             if at < len(listing.lessons):
-                after = listing.lessons[at]
-                label = f"Next lesson: {plain(after.title)}"
-                there = address_of(after)
-                links.draw_link(label, "arrow_forward", screens.LESSONS, there, type="primary")
+                links.draw_link(
+                    f"Next lesson: {plain(listing.lessons[at].title)}",
+                    "arrow_forward",
+                    screens.LESSONS,
+                    address_of(listing.lessons[at]),
+                    type="primary",
+                )
             draw_download(
                 "Handout",
                 lambda: handout(lesson, progress.predicted, progress.shown),
@@ -271,16 +267,16 @@ def _draw_navigation(
                 help="An HTML file to print, with the answers and numbers that you saw.",
             )
             if st.button("Start again", icon=":material/replay:"):
-                reset_progress(lesson)
+                st.session_state[KEY].pop(lesson.id)
                 links.go(screens.LESSONS, address_of(lesson))
         if own.is_mine(lesson) and not is_teaching():
-            there = address_of(lesson, min(number, last - 1)) | {EDIT: "true"}
-            links.draw_link("Edit this step", "edit", screens.LESSONS, there)
-        _draw_way_to_all()
-
-
-def _draw_way_to_all() -> None:
-    links.draw_link("All lessons", "apps", screens.LESSONS, address_of(None))
+            links.draw_link(
+                "Edit this step",
+                "edit",
+                screens.LESSONS,
+                address_of(lesson, min(number, last - 1)) | {EDIT: "true"},
+            )
+        links.draw_link("All lessons", "apps", screens.LESSONS, address_of(None))
 
 
 def _draw_summary(lesson: Lesson, progress: LessonProgress) -> None:
@@ -294,8 +290,7 @@ def _draw_summary(lesson: Lesson, progress: LessonProgress) -> None:
     else:
         st.caption("This lesson has no questions.")
     if known := [one for one in verdicts if one.answer and one.predicted]:
-        n_right = sum(one.right for one in known)
-        st.caption(f"{n_right} of {len(known)} predictions were right.")
+        st.caption(f"{sum(one.right for one in known)} of {len(known)} predictions were right.")
     if not all(one.answer for one in verdicts) and st.button("Show the answers"):
         _show_steps(lesson)
         st.rerun()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
@@ -72,5 +72,4 @@ def delete(lesson: Lesson) -> None:
 
 
 def _kept() -> dict[str, Lesson]:
-    kept: dict[str, Lesson] = st.session_state.setdefault(KEPT, {})
-    return kept
+    return cast(dict[str, Lesson], st.session_state.setdefault(KEPT, {}))

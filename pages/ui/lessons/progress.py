@@ -26,8 +26,3 @@ def progress_in(lesson: Lesson) -> LessonProgress:
     if lesson.id not in by_lesson or by_lesson[lesson.id][0] != content:
         by_lesson[lesson.id] = (content, LessonProgress())
     return by_lesson[lesson.id][1]
-
-
-def reset_progress(lesson: Lesson) -> None:
-    """Forget the reader's progress in a lesson."""
-    st.session_state.get(KEY, {}).pop(lesson.id, None)

@@ -44,7 +44,7 @@ from lama_core.types import Query
 from lama_core.views.colours import model_colours
 from lama_core.views.mentions import NAMES
 from pages.ui.lessons.lesson_models import available_models, find_or_note
-from pages.ui.lessons.teacher import HEIGHT, enlarged, is_teaching
+from pages.ui.lessons.teacher import ENLARGED, HEIGHT, USUAL, is_teaching
 from pages.ui.shared import cache, figures, predictions, screens
 from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.model_columns import ModelColumn, query_models, reserve_line
@@ -54,7 +54,6 @@ from pages.ui.shared.url_state import BOUND, follow_query, title_of
 CLOZE_KINDS = ("cloze", "contrast")  # kinds of run that query a blank for each fact
 NO_FACTS = "These runs have no facts for this chart."
 MARKS = {"gold": " ✓", "wrong": " ✗", "": ""}
-RANKS = ("first", "second", "third", "fourth", "fifth")
 # Name of a page in a lesson file, current or of an earlier version -> the page's title.
 PAGES = {
     "ask": "Ask",
@@ -74,12 +73,14 @@ def draw_ask(step: Ask, key: str) -> StepResult:
 def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     """Draw a query's answers. number: distinguishes the queries of a step."""
     text, gold = request.text, request.gold or ""
-    sentence = predictions.with_blank(parse_query(text).parts)
-    st.html(f'<div class="lx-sentence">{sentence}</div>')
+    predictions.draw_sentence(parse_query(text).parts)
     names = available_models(request.models)
     line = reserve_line(f"{text} {number}")
-    found = cache.stored_answers(request, (text,))
-    stored = {name: answers[text].judged(gold) for name, answers in found.items() if answers}
+    stored = {
+        name: answers[text].judged(gold)
+        for name, answers in cache.stored_answers(request, (text,)).items()
+        if answers
+    }
     columns = query_models(
         [name for name in request.models if name in names or name in stored],
         lambda name, here: cache.answer(fill.kind, replace(request, models=here), name),
@@ -99,8 +100,8 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
     ranked = _describe_candidates(request, columns) if columns else ""
     st.caption(plain(ranked))
     if not is_teaching():
-        same = {"candidates": request.candidates}
-        _draw_link("Open on Ask", "", {"text": text, "gold": gold, "models": names, **same})
+        there = {"text": text, "gold": gold, "models": names, "candidates": request.candidates}
+        _draw_link("Open on Ask", "", there)
     best = {name: blanks[name].predictions for name in request.models if name in blanks}
     runs = [f"{title_of(name)}, stored answers: {one.source}." for name, one in stored.items()]
     runs += [
@@ -109,7 +110,7 @@ def _draw_query(request: ClozeRequest, number: str = "") -> StepResult:
         if (outside := blanks[name].describe_outside())
     ]
     return StepResult(
-        heads=("model", *RANKS),
+        heads=("model", "first", "second", "third", "fourth", "fifth"),
         rows=tuple(
             (title_of(name), *map(_word_text, items), *[""] * (N_BEST - len(items)))
             for name, items in best.items()
@@ -125,16 +126,14 @@ def _describe_candidates(request: ClozeSettings, columns: Mapping[str, ModelColu
     candidates = cache.candidates_of(replace(request, models=tuple(columns)))
     if candidates.words is None:
         return "Ranked: each model's whole vocabulary."
-    by = ", ".join(map(predictions.short_title, columns))
-    which = ""
+    by, which = ", ".join(map(predictions.short_title, columns)), ""
     if candidates.name == COMMON:
         which = " that are one token " + ("in each of them" if len(columns) > 1 else "each")
     return f"Ranked by {by}: {len(candidates.words):,} words{which}."
 
 
 def _word_text(one: Prediction) -> str:
-    word = marked_answer(one.token, one.begins, None)
-    return f"{word} ({predictions.probability(one.prob)})"
+    return f"{marked_answer(one.token, one.begins, None)} ({predictions.probability(one.prob)})"
 
 
 def _mark(word: str, gold: str, wrong: str) -> str:
@@ -142,47 +141,27 @@ def _mark(word: str, gold: str, wrong: str) -> str:
     return {word_key(gold): "gold", word_key(wrong): "wrong"}.get(word_key(word), "")
 
 
-def draw_compare(step: Compare, key: str) -> StepResult:
-    """Draw each model's first answers to several queries."""
-    sentences = {text: parse_query(text).parts for text in step.queries}
-
-    def first(request: ClozeRequest, name: str) -> BlankAnswer:
-        return cache.answer(fill.kind, request, name).blanks[0]
-
-    return _draw_firsts(step.requests, sentences, step.wrong_of, first)
-
-
-def draw_analogy(step: Analogy, key: str) -> StepResult:
-    """Draw each model's first answers to several analogies."""
-    sentences = {row: request.question().query.parts for row, request in step.requests.items()}
-
-    def first(request: SolveRequest, name: str) -> BlankAnswer:
-        return cache.answer(analogy.kind, request, name).answer.blanks[0]
-
-    return _draw_firsts(step.requests, sentences, {}, first)
-
-
-def _draw_firsts(
-    requests: Mapping[str, ClozeRequest | SolveRequest],
-    sentences: Mapping[str, Sequence[str]],
-    wrong: Mapping[str, str],
-    first: Callable[[Any, str], BlankAnswer],
-) -> StepResult:
-    """Draw each model's first words in some sentences.
-
-    Args:
-        requests: Row (a query or an analogy) -> its request.
-        sentences: Row -> the sentence's parts around the blank.
-        wrong: Row -> the answer that a negation rules out.
-        first: A request to the installed models, and a model's name -> the model's answer.
-    """
-    one = next(iter(requests.values()))
+def draw_firsts(step: Compare | Analogy, key: str) -> StepResult:
+    """Draw each model's first answers to several queries or analogies."""
+    # Query or analogy -> its request, the sentence's parts around the blank, the right answer,
+    # and the answer that a negation rules out.
+    requests: dict[str, Any] = {**step.requests}
+    sentences = {
+        row: request.question().query.parts
+        if isinstance(request, SolveRequest)
+        else parse_query(row).parts
+        for row, request in requests.items()
+    }
     golds = {row: request.gold or "" for row, request in requests.items()}
+    wrong = step.wrong_of if isinstance(step, Compare) else {}
+    one = next(iter(requests.values()))
 
     def query_model(name: str, installed: tuple[str, ...]) -> tuple[BlankAnswer, ...]:
-        return tuple(first(replace(each, models=installed), name) for each in requests.values())
+        here = [replace(each, models=installed) for each in requests.values()]
+        if isinstance(step, Compare):
+            return tuple(cache.answer(fill.kind, each, name).blanks[0] for each in here)
+        return tuple(cache.answer(analogy.kind, each, name).answer.blanks[0] for each in here)
 
-    detail = f"first answers to {counted(len(sentences), 'query')}"
     texts = {row: Query(tuple(parts)).text() for row, parts in sentences.items()}
     stored = {
         name: {row: answers[text] for row, text in texts.items() if text in answers}
@@ -196,7 +175,7 @@ def _draw_firsts(
     columns = query_models(
         [name for name in one.models if name in here or name in stored],
         query_model,
-        lambda _: detail,
+        lambda _: f"first answers to {counted(len(sentences), 'query')}",
         stored={name: next(iter(found.values())) for name, found in stored.items()},
         draw_stored=lambda name: _draw_column(name, sentences, golds, wrong, firsts),
         offers=not (stored and is_teaching()),
@@ -207,14 +186,15 @@ def _draw_firsts(
             _draw_column(name, sentences, golds, wrong, firsts)
     notes = [_describe_candidates(one, columns)] if columns else []
     for name, found in stored.items():
-        n_words = next(iter(found.values())).n_candidates
-        note = f"{title_of(name)} isn't installed: stored answers, ranked among {n_words:,} words."
+        note = (
+            f"{title_of(name)} isn't installed: stored answers, ranked among "
+            f"{next(iter(found.values())).n_candidates:,} words."
+        )
         if lacking := len(sentences) - len(found):
             note += f" {lacking} of {len(sentences)} queries have no stored answer."
         notes.append(note)
     st.caption(plain(" ".join(notes)))
-    answered = {name for _, name in firsts}
-    shown = [name for name in one.models if name in answered]
+    shown = [name for name in one.models if any(name == each for _, each in firsts)]
     with_gold = any(golds.values())
 
     def cell(row: str, name: str) -> str:
@@ -222,8 +202,11 @@ def _draw_firsts(
             return ""
         blank = firsts[row, name]
         first, outside = blank.predictions[0], blank.describe_outside()
-        mark = MARKS[_mark(first.token, golds[row], wrong.get(row, ""))]
-        return _word_text(first) + mark + f"; {outside}" * bool(outside)
+        return (
+            _word_text(first)
+            + MARKS[_mark(first.token, golds[row], wrong.get(row, ""))]
+            + f"; {outside}" * bool(outside)
+        )
 
     return StepResult(
         heads=("query", *map(title_of, shown), *["right answer"] * with_gold),
@@ -273,10 +256,12 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
     """Draw a chart of finished runs, with a link to Results and a table of the numbers."""
     kind = chart_of(step)
     infos = _runs_of(step)
-    with_runs = {_model_of(info, step) for info in infos}
+    models = {info.id: _model_of(info, step) for info in infos}
     hint = did_you_mean(step.data, {info.dataset for info in list_runs().runs} - {step.data})
     prompts = f", prompts {step.prompts}" * (step.prompts != "manual")
-    for lacking in filter(find_or_note, [name for name in step.models if name not in with_runs]):
+    for lacking in step.models:
+        if lacking in models.values() or not find_or_note(lacking):
+            continue
         request = (
             AnalogyRequest(step.data, models=(lacking,))
             if step.figure == "analogies"
@@ -297,16 +282,12 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
         table: pd.DataFrame = cache.table_of_runs(
             f"lesson {step!r}",
             infos,
-            "filtered",
-            step.relations,
             lambda runs: chart_table(runs, step),
-            step.k,
         )
     if table.empty:
         if not missing:
             show_note(NO_FACTS)
         return StepResult(notes=(missing or NO_FACTS,))
-    models = {info.id: _model_of(info, step) for info in infos}
     drawn = table.assign(model=[models.get(one, one) for one in table["run"]])
     titles = {name: title_of(name) for name in step.models if name in set(drawn["model"])}
     figure = chart_figure(
@@ -317,7 +298,7 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
         model_colours(step.models),
         f"lesson chart {key}",
         most=HEIGHT - 130 if is_teaching() else math.inf,  # text and chart fit on the screen
-        enlarged=enlarged(),
+        enlarged=ENLARGED / USUAL if is_teaching() else 1.0,
     )
     ids = list(dict.fromkeys(info.id for info in infos))
     run_ids = f"{ids[0]} to {ids[-1]}" if step.figure in OF_SERIES else ", ".join(ids)
@@ -327,15 +308,14 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
         "freq": "Vertical marks: the Freq baseline, which answers with the relation's most "
         "frequent object that isn't another right answer.",
     }
-    marked = (text for column, text in marks.items() if drawn[column].notna().any())
-    if lines_below := [*notes, *marked]:
-        st.caption("  \n".join(map(plain, lines_below)))
+    below = notes + [text for column, text in marks.items() if drawn[column].notna().any()]
+    if below:
+        st.caption("  \n".join(map(plain, below)))
     said = f"Finished runs: {run_ids}."
     numbers = st.container()
     if not is_teaching():
         _draw_link("Open in Results", *screen_of(step, infos))
     lines: list[Any] = list(figure.frame.itertuples())
-    table_lines: list[Any] = list(drawn.itertuples())  # predictions mean the first line
     baseline = bool(drawn["freq"].notna().any())
     shown = StepResult(
         heads=(kind.rows_of(step), "model", "%", "95 % interval", kind.counts)
@@ -353,7 +333,10 @@ def draw_run(step: ShowRun, key: str) -> StepResult:
         ),
         shares=tuple(float(line.value) for line in lines),
         title=figure.title,
-        values={(str(one.row), str(one.model)): float(one.value) for one in table_lines},
+        values={
+            (str(row), str(model)): float(value)
+            for row, model, value in zip(drawn["row"], drawn["model"], drawn["value"], strict=True)
+        },
     )
     with numbers.expander("The numbers", icon=":material/table:"):
         st.html(f'<div class="lx-lesson">{grid(shown.heads, shown.rows, (2, 3, 4, 5))}</div>')
@@ -391,15 +374,14 @@ def screen_of(step: ShowRun, infos: Sequence[RunInfo]) -> tuple[str, screens.Par
     if step.figure not in OF_SERIES:
         usual = pick_runs(list_runs(kinds=CLOZE_KINDS).runs, step.data, "manual").values()
         ids = [info.id for info in infos]
-        same = {run.id for run in usual}.issuperset(ids)
-        params |= {"models": models} if same else {"runs": ids}
+        params |= {"models": models} if {run.id for run in usual} >= {*ids} else {"runs": ids}
     return "results", params
 
 
 def _sentence(note: str, models: Sequence[str]) -> str:
     """A note of a chart with the models' titles, beginning with a capital letter."""
-    longest_first = sorted(models, key=len, reverse=True)
-    names = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])")
+    either = "|".join(map(re.escape, sorted(models, key=len, reverse=True)))
+    names = re.compile(rf"(?<![\w-])(?:{either})(?![\w-])")
     if not names.match(note):
         note = note[:1].upper() + note[1:]
     return names.sub(lambda found: predictions.short_title(found.group()), note)
@@ -433,28 +415,27 @@ def _runs_of(step: ShowRun) -> tuple[RunInfo, ...]:
     all checkpoints.
     """
     if step.figure == "analogies":
-        on_data = [
+        infos = list_runs(kinds=("analogy",)).intact().runs
+        return tuple(
             info
-            for info in list_runs(kinds=("analogy",)).intact()
-            if info.dataset == step.data and info.prompts.endswith("unsupervised")
-        ]
-        return tuple(info for name in step.models for info in on_data if info.model == name)
+            for name in step.models
+            for info in infos
+            if (info.dataset, info.model) == (step.data, name)
+            and info.prompts.endswith("unsupervised")
+        )
     if step.figure == "ways":
-        runs = [
-            info for info in list_runs(kinds=tuple(WAYS)).intact().runs if info.dataset == step.data
-        ]
-        found_ways = {model: ways for (_, model), ways in runs_by_way(runs).items()}
+        found_ways = runs_by_way(list_runs(kinds=tuple(WAYS)).intact().runs)
         return tuple(
             next((info for info in infos if info.bundled), infos[0])
             for name in step.models
-            for infos in found_ways.get(name, {}).values()
+            for infos in found_ways.get((step.data, name), {}).values()
         )
     infos = list_runs(kinds=CLOZE_KINDS).intact().runs
     if step.figure in OF_SERIES:
         asked = (step.data, step.prompts)
-        on_data = [info for info in infos if (info.dataset, info.prompts) == asked]
-        found_series = {series.name: series.runs for series in find_series(on_data)}
-        return next((found_series[name] for name in step.models if name in found_series), ())
+        of_step = [info for info in infos if (info.dataset, info.prompts) == asked]
+        series = {one.name: one.runs for one in find_series(of_step)}
+        return next((series[name] for name in step.models if name in series), ())
     picked = pick_runs(infos, step.data, step.prompts)
     picked |= pick_runs([info for info in infos if info.bundled], step.data, step.prompts)
     found = tuple(picked[name] for name in step.models if name in picked)
@@ -499,19 +480,23 @@ def _draw_own(step: Try, query: str, number: str) -> StepResult:
 def _draw_link(label: str, name: str, params: screens.Params) -> None:
     """Draw a link to a screen. name: the page's name, now or in an earlier version."""
     page, params = screens.resolve(name, params)
-    pairs = [
-        (name, value)
-        for name, values in params.items()
-        for value in ([values] if isinstance(values, str) else values)
-        if value
-    ]
-    st.page_link(page, label=label, icon=":material/open_in_new:", query_params=pairs)
+    st.page_link(
+        page,
+        label=label,
+        icon=":material/open_in_new:",
+        query_params=[
+            (name, value)
+            for name, values in params.items()
+            for value in ([values] if isinstance(values, str) else values)
+            if value
+        ],
+    )
 
 
 DRAWN: dict[type[Step], Callable[[Any, str], StepResult]] = {
     Ask: draw_ask,
-    Compare: draw_compare,
-    Analogy: draw_analogy,
+    Compare: draw_firsts,
+    Analogy: draw_firsts,
     ShowRun: draw_run,
     Try: draw_try,
 }

@@ -6,7 +6,7 @@ import streamlit as st
 
 LARGE = "large"  # key in the session and in the URL
 BACK, NEXT = "lesson back", "lesson next"  # keys of the buttons that the arrow keys press
-USUAL, ENLARGED = 16, 23  # font size of the page, in pixels
+USUAL, ENLARGED = 16, 23  # font size of the page, in pixels, and in teacher mode
 HEIGHT = 430  # maximum height of a chart in pixels: a 900-pixel screen minus title and text
 # Streamlit sizes everything relative to the root font size, except charts.
 _CSS = f"""
@@ -34,8 +34,3 @@ def draw_teacher_mode() -> None:
     st.html(_CSS)
     with st.container(key="arrows"):
         st.components.v2.component("lama_arrows", js=_JS)(key="arrow keys")
-
-
-def enlarged() -> float:
-    """Font size relative to the normal mode."""
-    return ENLARGED / USUAL if is_teaching() else 1.0

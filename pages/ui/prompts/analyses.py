@@ -9,9 +9,7 @@ import streamlit as st
 
 from lama_core.glossary import explain
 from lama_core.probes.prompts.analyses import (
-    DISTANCES,
     AnalyseRequest,
-    Distance,
     Divergence,
     PromptPair,
     measure_divergence,
@@ -25,36 +23,23 @@ from pages.ui.prompts.study_choice import PromptsChoice, load_relations
 from pages.ui.shared.export import draw_export
 from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted
-from pages.ui.shared.url_state import pick, title_of
-
-LEAST_PAIRS = 30  # with fewer, a correlation says nothing
-SCALES = {"min-max": "scaled to 0–1", "longer": "divided by the longer prompt"}
+from pages.ui.shared.url_state import title_of
 
 
 def draw_analyses(choice: PromptsChoice) -> None:
     """Draw divergence by edit distance, over all relations."""
-    studies = load_relations(choice.whole)
-    distance = pick(
-        "Edit distance",
-        DISTANCES,
-        key="distance",
-        format_func=SCALES.__getitem__,
-        help=explain("Edit distance"),
-    )
-    pairs = [
-        pair for study in studies for pair in prompt_pairs(study, choice.combination, distance)
-    ]
+    studies = load_relations(choice.info)
+    pairs = [pair for study in studies for pair in prompt_pairs(study, choice.combination)]
     found = measure_divergence(pairs)
     st.markdown(
-        "**Do prompts with a larger edit distance get different facts right?** "
-        f"{_answer(found, distance)}",
-        help=explain("Divergence"),
+        f"**Do prompts with a larger edit distance get different facts right?** {_answer(found)}",
+        help=f"{explain('Divergence')} {explain('Edit distance')}",
     )
     n_relations = counted(len(studies), "relation")
     figure = divergence_boxes(
         found,
         pairs,
-        title=f"Divergence by edit distance of two prompts ({SCALES[distance]}), {n_relations}",
+        title=f"Divergence by edit distance of two prompts (scaled to 0–1), {n_relations}",
         caption=f"{title_of(choice.info.model)} on {choice.info.dataset}, "
         f"{counted(found.n_pairs, 'pair')} of prompts of {n_relations}, test facts, "
         f"{choice.study.ranking} ranking",
@@ -73,7 +58,7 @@ def draw_analyses(choice: PromptsChoice) -> None:
             columns=["relation", "first", "second", "distance", "divergence"],
         ),
         choice.made(),
-        AnalyseRequest(choice.info.id, choice.combination, distance=distance),
+        AnalyseRequest(choice.info.id, choice.combination),
     )
 
 
@@ -95,13 +80,17 @@ def divergence_boxes(
             f"all between {fixed(low, 1)} and {fixed(high, 1)} %",
         )
         rows.append((name, "", float(np.mean(values)), low, q1, median, q3, high, lines))
-    columns = ["bin", "run", "mean", "low", "q1", "median", "q3", "high", "said"]
-    what = "divergence: % of test facts that only one gets right"
     return Figure(
         shape="boxes",
-        frame=pd.DataFrame(rows, columns=columns),
+        frame=pd.DataFrame(
+            rows, columns=["bin", "run", "mean", "low", "q1", "median", "q3", "high", "said"]
+        ),
         by=Axis(column="bin", title="edit distance"),
-        value=Axis(column="mean", title=what, from_zero=True),
+        value=Axis(
+            column="mean",
+            title="divergence: % of test facts that only one gets right",
+            from_zero=True,
+        ),
         names={"": ""},
         low="low",
         high="high",
@@ -110,13 +99,11 @@ def divergence_boxes(
     )
 
 
-def _answer(found: Divergence, distance: Distance) -> str:
+def _answer(found: Divergence) -> str:
     """Return the correlation of divergence and edit distance, with the paper's."""
-    if found.n_pairs < LEAST_PAIRS:
+    if found.n_pairs < 30:  # with fewer, a correlation says nothing
         return f"Too few prompts to tell: {counted(found.n_pairs, 'pair')}"
     correlation = "none" if math.isnan(found.correlation) else fixed(found.correlation, 2)
-    if distance != "min-max":  # of the paper
-        return f"Pearson's correlation {correlation}"
     of_paper = published_table(PAPER, "figure3").number("Pearson") or math.nan
     return (
         f"Pearson's correlation {correlation} ({fixed(of_paper, 2)} in the paper, on other models "

@@ -1,6 +1,7 @@
 """Ensembles of prompts: P@1 and published values, custom weights, P@1 by number of prompts."""
 
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from lama_core.datasets.prompt_sets import TITLES
 from lama_core.glossary import explain
+from lama_core.grouping import grouped
 from lama_core.metrics.comparison import paired_difference
 from lama_core.metrics.intervals import METHOD_OF_MEANS, mean_share_intervals, share_intervals
 from lama_core.probes.prompts.ensemble import PAPER, top_k_weights
@@ -32,18 +34,10 @@ METHOD_TITLES = {
     "top5": "Top5",
     "optimised": "Optimised",
     "optimised (paper)": "Opt., paper's recipe",
-    "optimised (exact)": "Opt., exact",
     "oracle": "Oracle",
 }
 GAIN = "Top1 − Manual"
-METHODS_SAID = (
-    "**Manual**: the relation's own prompt. **Top1**: the prompt that is best on the training "
-    "facts. **Top3**, **Top5**: the mean of the 3 or 5 best. **Optimised**: all prompts, with "
-    "weights fitted on the training facts. **Oracle**: share of facts that at least one prompt "
-    "gets right."
-)
-AVERAGES: tuple[Averaging, ...] = ("micro", "macro")
-AVERAGES_IN_WORDS: dict[str, str] = {
+AVERAGES: dict[Averaging, str] = {
     "micro": "micro (over a relation's facts)",
     "macro": "macro (over a relation's answers)",
 }
@@ -53,7 +47,6 @@ METHODS_IN_WORDS = {
     "top5": "mean of the best 5",
     "optimised": "optimised weights",
     "optimised (paper)": "optimised weights, paper's recipe",
-    "optimised (exact)": "optimised weights, exact",
 }
 MEANS = {"log-linear": "log-probabilities", "linear": "probabilities"}
 
@@ -64,48 +57,39 @@ def score_rows(scores: Sequence[Score], model: str, averaging: Averaging) -> pd.
     `low` and `high` are the ends of its interval; only micro averages have one.
     `model` is the model's name in the paper; with "" the column `published` stays empty.
     """
-    frame = pd.DataFrame(
-        [
+    rows = []
+    groups = grouped(((score.combination, score.method), score) for score in scores)
+    for (set_, method), several in groups.items():
+        n = np.array([score.n for score in several])
+        hits = np.array([round(score.micro * score.n) for score in several])
+        ends = mean_share_intervals(hits, n)
+        has_ends = averaging == "micro"
+        rows.append(
             {
-                "set": score.combination,
-                "method": score.method,
-                "n": score.n,
-                "value": percentage(getattr(score, averaging), 6),
-                "hits": round(score.micro * score.n),
+                "set": set_,
+                "method": method,
+                "value": fmean(percentage(getattr(score, averaging), 6) for score in several),
+                "relations": len(several),
+                "facts": int(n.sum()),
+                "low": 100 * float(ends.low) if has_ends else np.nan,
+                "high": 100 * float(ends.high) if has_ends else np.nan,
+                "published": published(model, averaging, set_, method),
+                "title": METHOD_TITLES.get(method, method),
             }
-            for score in scores
-        ]
-    )
-    groups = frame.groupby(["set", "method"], sort=False)
-    table = groups.agg(
-        value=("value", "mean"), relations=("value", "size"), facts=("n", "sum")
-    ).reset_index()
-    ends = [
-        mean_share_intervals(group["hits"].to_numpy(np.int64), group["n"].to_numpy(np.int64))
-        for _, group in groups
-    ]
-    for name in ("low", "high"):
-        table[name] = [
-            100 * float(getattr(one, name)) if averaging == "micro" else np.nan for one in ends
-        ]
-    table["published"] = [
-        published(model, averaging, set_, method)
-        for set_, method in zip(table["set"], table["method"], strict=True)
-    ]
-    table["title"] = table["method"].map(lambda method: METHOD_TITLES.get(method, method))
-    return table
+        )
+    return pd.DataFrame(rows)
 
 
 def draw_all_relations(choice: PromptsChoice) -> None:
     """Draw means over all relations, and the relations; a row opens its relation."""
-    studies = load_relations(choice.whole)
+    studies = load_relations(choice.info)
     headline = st.container()
     averaging: Averaging = pick(
         "Average",
-        AVERAGES,
+        list(AVERAGES),
         key="average",
         first="micro",
-        format_func=AVERAGES_IN_WORDS.__getitem__,
+        format_func=AVERAGES.__getitem__,
         help=explain("Micro and macro average"),
     )
     table = relation_rows(studies, choice.combination, averaging)
@@ -115,11 +99,11 @@ def draw_all_relations(choice: PromptsChoice) -> None:
     st.markdown("### P@1 by relation")
     shown = table.assign(relation=table["relation"].map(choice.title_of))
     if {"Manual", "Top1", "gain from"} <= set(table):
-        ends = zip(table["gain from"] / 100, table["gain to"] / 100, strict=True)
+        ends = (table[["gain from", "gain to"]] / 100).to_numpy()
         shown = shown.drop(columns=["gain from", "gain to"])
-        said_gains = [said_ends(*one, signed=True) or "same prompt" for one in ends]
         at = [*shown].index("Top1") + 1
         shown.insert(at, GAIN, table["Top1"] - table["Manual"])
+        said_gains = [said_ends(*one, signed=True) or "same prompt" for one in ends]
         shown.insert(at + 1, "its interval", said_gains)
     picked = draw_table(
         shown,
@@ -145,8 +129,11 @@ def draw_relation(choice: PromptsChoice) -> None:
     rows = _draw_scores(choice, (choice.study,), "micro")
     with headline:
         draw_headline(_conclusion(choice, rows))
-    with errors_shown():
-        draw_weights(choice)
+    if len(choice.eligible) > 1:
+        is_asked = any(key.startswith(("weight", "start")) for key in st.query_params)
+        title = "Your own weights: move sliders to see how P@1 changes"
+        with errors_shown(), st.expander(title, expanded=is_asked):
+            _draw_sliders(choice)
     _draw_curve(choice)
 
 
@@ -170,10 +157,9 @@ def relation_rows(
         top1, manual = study.ensemble(combination, "top1"), study.pool.manual
         if top1 and manual is not None:
             found = paired_difference(study.ranks[manual] == 1, top1[1] == 1).interval
-            ends = [percentage(found.low, 6), percentage(found.high, 6)]
+            row |= {"gain from": percentage(found.low, 6), "gain to": percentage(found.high, 6)}
             if top1[0].weights[manual] == 1:
-                ends = [np.nan, np.nan]
-            row |= dict(zip(("gain from", "gain to"), ends, strict=True))
+                row |= {"gain from": np.nan, "gain to": np.nan}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -189,16 +175,16 @@ def said_over_relations(table: pd.DataFrame, names: Callable[[str], str]) -> str
     gain = table["Top1"] - table["Manual"]
     n, most = len(table), int(gain.abs().argmax())
     is_most = "; most of the gain comes from " if gain[most] > gain.sum() / 2 > 0 else ", most on "
-    shares = {name: f"{fixed(table[name].mean(), 1)} %" for name in ("Top1", "Manual")}
     largest = (
         f"{is_most}{names(str(table['relation'][most]))} "
         f"({fixed(gain[most], 1, signed=True)} points)"
     ) * bool(gain[most])
     return (
         f"On average over {n} relations ({table['test facts'].sum():,} test facts), the best "
-        f"prompt on the training facts gets {shares['Top1']} right, the manual prompt "
-        f"{shares['Manual']}; it is clearly better in {(table['gain from'] > 0).sum()} of {n} "
-        f"relations (interval above 0) and clearly worse in {(table['gain to'] < 0).sum()}{largest}"
+        f"prompt on the training facts gets {fixed(table['Top1'].mean(), 1)} % right, the manual "
+        f"prompt {fixed(table['Manual'].mean(), 1)} %; it is clearly better in "
+        f"{(table['gain from'] > 0).sum()} of {n} relations (interval above 0) and clearly worse "
+        f"in {(table['gain to'] < 0).sum()}{largest}"
     )
 
 
@@ -221,10 +207,11 @@ def _draw_scores(
     paper_name = "" if single else BERTS.get(choice.info.model, "")
     model = title_of(choice.info.model)
     table = score_rows(scores, paper_name, averaging)
-    here = table[table["set"] == choice.combination]
     manual = table[(table["set"] == "manual") & (table["method"] == "top1")]
-    rows = pd.concat([manual.assign(title="Manual"), here], ignore_index=True)
-    rows = rows.drop_duplicates("title")
+    rows = pd.concat(
+        [manual.assign(title="Manual"), table[table["set"] == choice.combination]],
+        ignore_index=True,
+    ).drop_duplicates("title")
     n_facts = int(rows["facts"].max())
     relations = choice.study.relation.name if single else f"{len(studies)} relations"
     y_title = f"P@1, {averaging}, % of {n_facts:,} test facts"
@@ -247,7 +234,12 @@ def _draw_scores(
         else f"For the paper's models, see **{screens.IN_PAPER}**."
     )
     st.caption(
-        METHODS_SAID + " Whiskers: 95 % intervals." * (averaging == "micro") + f" {published_note}",
+        "**Manual**: the relation's own prompt. **Top1**: the prompt that is best on the training "
+        "facts. **Top3**, **Top5**: the mean of the 3 or 5 best. **Optimised**: all prompts, with "
+        "weights fitted on the training facts. **Oracle**: share of facts that at least one prompt "
+        "gets right."
+        + " Whiskers: 95 % intervals." * (averaging == "micro")
+        + f" {published_note}",
         help=f"Interval: {METHOD_OF_MEANS}.",
     )
     if "optimised (paper)" in set(rows["method"]):
@@ -281,11 +273,11 @@ def _conclusion(choice: PromptsChoice, rows: pd.DataFrame) -> str:
     if shown.get("Top1") == shown[best["title"]]:
         return f"{on}no combination beats the best prompt alone: {shown['Top1']} {of}{manual}"
     ends = paired_difference(alone[1] == 1, way[1] == 1).interval
-    clearly = "" if ends.low > 0 else "not "
     chosen = f", the best of {len(ways)} ways on these facts," * (len(ways) > 1)
     return (
-        f"{on}{best['title']}{chosen} gets {shown[best['title']]} {of} right, {clearly}clearly "
-        f"more than the best prompt alone, {shown['Top1']} (difference "
+        f"{on}{best['title']}{chosen} gets {shown[best['title']]} {of} right, "
+        f"{'not ' * (ends.low <= 0)}clearly more than the best prompt alone, {shown['Top1']} "
+        f"(difference "
         f"{said_ends(ends.low, ends.high, signed=True)} points){manual}"
     )
 
@@ -302,12 +294,8 @@ def method_columns(
         title: The title.
         caption: What is counted.
     """
-    none = {"low": np.nan, "high": np.nan}
-    marks = pd.concat(
-        [rows.assign(run="ours"), rows.assign(run="published", value=rows["published"], **none)],
-        ignore_index=True,
-    )
-    marks = marks[marks["value"].notna()].reset_index(drop=True)
+    theirs = rows.assign(run="published", value=rows["published"], low=np.nan, high=np.nan)
+    marks = pd.concat([rows.assign(run="ours"), theirs]).dropna(subset="value", ignore_index=True)
     marks["text"] = [fixed(value, 1) for value in marks["value"]]
     marks["said"] = [
         said(
@@ -343,15 +331,14 @@ def _draw_curve(choice: PromptsChoice) -> None:
     best, every = int(np.argmax(values)), f"all {len(values)} prompts {percent(values[-1])} %"
     every += f" (linear: {percent(linear[-1])} %)" if linear and log_linear else ""
     one = f"the mean of the {best + 1} best prompts" if best else "the best prompt alone"
+    n = len(choice.study.test)
     draw_headline(
-        f"On the {len(choice.study.test):,} test facts of {choice.study.relation.name} {one} has "
-        f"the highest P@1, {percent(values[best])} % (K chosen on the same facts), the {mean} "
-        f"mean of {every}",
+        f"On the {n:,} test facts of {choice.study.relation.name} {one} has the highest P@1, "
+        f"{percent(values[best])} % (K chosen on the same facts), the {mean} mean of {every}",
         help=explain("Log-linear and linear"),
         key="headline curve",
     )
-    n = len(choice.study.test)
-    hits = np.round(np.array(log_linear or linear) * n).astype(np.int64)
+    hits = np.round(np.array(values) * n).astype(np.int64)
     ends = share_intervals(hits, np.full_like(hits, n))
     rows = [
         {
@@ -388,7 +375,6 @@ def _draw_curve(choice: PromptsChoice) -> None:
 
 
 MOST_SLIDERS = 8
-STARTS = ("optimised", "top1", "top3", "equal")
 Floats = NDArray[np.float32]
 
 
@@ -405,21 +391,12 @@ def starting_weights(choice: PromptsChoice, start: str) -> Floats:
     return weights
 
 
-def draw_weights(choice: PromptsChoice) -> None:
-    """Draw sliders for the prompts with the largest weights, and P@1 with the chosen weights."""
-    if len(choice.eligible) < 2:
-        return
-    is_asked = any(key.startswith(("weight", "start")) for key in st.query_params)
-    with st.expander("Your own weights: move sliders to see how P@1 changes", expanded=is_asked):
-        _draw_sliders(choice)
-
-
 def _draw_sliders(choice: PromptsChoice) -> None:
-    """Draw a slider for each prompt, and the ensemble's P@1."""
+    """Draw sliders for the prompts with the largest weights, and P@1 with the chosen weights."""
     study = choice.study
     start = pick(
         "Begin with",
-        STARTS,
+        ("optimised", "top1", "top3", "equal"),
         key="start",
         help="**optimised**: the fitted weights. **top1**, **top3**: the best prompts on the "
         "training facts, equally weighted. **equal**: all prompts, equally weighted.",
@@ -441,15 +418,13 @@ def _draw_sliders(choice: PromptsChoice) -> None:
                 bind=BOUND,
                 help=f"P@1 on training facts: {percent(study.train_accuracies[number])} %",
             )
-        if len(choice.eligible) > len(shown):
-            rest = len(choice.eligible) - len(shown)
+        if rest := len(choice.eligible) - len(shown):
             st.caption(f"The other {rest} prompts have weight 0.")
-    if not weights.sum():
-        result.info("Give at least one prompt a weight above 0.", icon=":material/tune:")
-        return
-    weights = weights / weights.sum()
     with result:
-        _draw_accuracy(choice, weights)
+        if weights.sum():
+            _draw_accuracy(choice, weights / weights.sum())
+        else:
+            st.info("Give at least one prompt a weight above 0.", icon=":material/tune:")
 
 
 def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
@@ -457,13 +432,11 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
     study = choice.study
     own = study.judge(weights)
     accuracy = float(own.correct.mean())
-    rows: list[dict[str, str | float]] = []
-    shares = []
-    for title, start in (("optimised", "optimised"), ("best prompt", "top1"), ("equal", "equal")):
-        answers = study.judge(starting_weights(choice, start))
-        shares.append(percentage(answers.correct.mean(), 6))
-        rows.append({"weights": title, "P@1": rounded(shares[-1], 1)})
-    gain = percentage(accuracy, 6) - shares[0]
+    shares = {
+        title: percentage(study.judge(starting_weights(choice, start)).correct.mean(), 6)
+        for title, start in (("optimised",) * 2, ("best prompt", "top1"), ("equal",) * 2)
+    }
+    gain = percentage(accuracy, 6) - shares["optimised"]
     st.metric(
         "P@1 of your weights",
         f"{percent(accuracy)} %",
@@ -472,7 +445,7 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
         else None,
     )
     draw_table(
-        pd.DataFrame(rows),
+        pd.DataFrame({"weights": title, "P@1": rounded(one, 1)} for title, one in shares.items()),
         column_config={
             "P@1": st.column_config.ProgressColumn(
                 "P@1 on the same facts", format="%.1f %%", min_value=0, max_value=100
@@ -480,24 +453,19 @@ def _draw_accuracy(choice: PromptsChoice, weights: Floats) -> None:
         },
     )
     unsure = int((~own.certain).sum())
-    note = (
+    st.caption(
         f"{len(own.correct):,} test facts, {study.ranking} ranking; log-linear: the weighted mean "
         "of log-probabilities."
+        + f" For {unsure} of them, a word outside the {study.shortlist.n_kept} stored candidates "
+        "could have the highest score." * bool(unsure)
     )
-    if unsure:
-        note += (
-            f" For {unsure} of them, a word outside the {study.shortlist.n_kept} stored candidates "
-            "could have the highest score."
-        )
-    st.caption(note)
     table = pd.DataFrame({"prompt": study.pool.templates, "weight": weights.astype(float)})
     table = table[table["weight"] > 0]
-    made = {**choice.made(), "p_at_1": accuracy}
     by_prompt = dict(zip(table["prompt"], table["weight"].round(6), strict=True))
     draw_export(
         "weights",
         lambda: table,
-        made,
+        {**choice.made(), "p_at_1": accuracy},
         "import numpy as np\nfrom lama_core.probes.prompts.spec import find_study\n\n"
         f'study = find_study("{choice.info.id}").relation({choice.study.relation.name!r})\n'
         f"weights = {by_prompt!r}\n"

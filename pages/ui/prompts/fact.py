@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from lama_core.rounding import fixed
@@ -14,13 +13,11 @@ from pages.ui.prompts.study_choice import PromptsChoice
 from pages.ui.prompts.table import open_cloze
 from pages.ui.shared.messages import counted, draw_headline
 from pages.ui.shared.predictions import probability
-from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND
 
 PER_ROW = 3
 MOST_PROMPTS = 12
 N_WORDS = 5
-RANK = st.column_config.NumberColumn(format="localized")
 BLIND = '<div class="lx-muted">the model doesn’t see the subject, which comes after the blank</div>'
 
 
@@ -51,21 +48,25 @@ def draw_fact(choice: PromptsChoice) -> None:
         if ensemble.combination != choice.combination:
             continue
         best = study.first_answers(study.ensemble_rows[at, fact])
-        word = study.words.get(int(best), "?")
-        mark = " ✓" if study.ensemble_ranks[at, fact] == 1 else ""
+        word = study.words.get(int(best), "?") + " ✓" * bool(study.ensemble_ranks[at, fact] == 1)
         method = METHODS_IN_WORDS.get(ensemble.method, ensemble.method)
-        chips.append(f'<span class="lx-chip">{escape(method)}: {escape(word)}{mark}</span>')
+        chips.append(f'<span class="lx-chip">{escape(method)}: {escape(word)}</span>')
     st.html(f"<div>{''.join(chips)}</div>")
-    for first in range(0, min(len(order), MOST_PROMPTS), PER_ROW):
-        row = order[first : min(first + PER_ROW, MOST_PROMPTS)]
-        for column, prompt in zip(st.columns(PER_ROW), row, strict=False):
+    _draw_answers(choice, order[:MOST_PROMPTS], fact)
+    if rest := order[MOST_PROMPTS:]:
+        said = f"The other {counted(len(rest), 'prompt')}, worse on the training facts"
+        with st.expander(said, icon=":material/table:"):
+            _draw_answers(choice, rest, fact)
+
+
+def _draw_answers(choice: PromptsChoice, prompts: Sequence[int], fact: int) -> None:
+    """Draw a box for each prompt, with a button that opens the page Ask."""
+    for first in range(0, len(prompts), PER_ROW):
+        for column, prompt in zip(st.columns(PER_ROW), prompts[first:], strict=False):
             with column.container(border=True, height="stretch"):
                 st.html(_answers(choice, prompt, fact))
                 if st.button("Ask it", key=f"open {prompt}", icon=":material/edit_note:"):
-                    template = study.pool.prompts[prompt].template
-                    open_cloze(choice, template, fact)
-    if rest := order[MOST_PROMPTS:]:
-        _draw_rest(choice, rest, fact)
+                    open_cloze(choice, choice.study.pool.prompts[prompt].template, fact)
 
 
 def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
@@ -92,27 +93,3 @@ def _answers(choice: PromptsChoice, prompt: int, fact: int) -> str:
         '<table class="lx"><thead><tr><th>#</th><th>word</th><th class="num" colspan="2">'
         f"probability</th></tr></thead><tbody>{''.join(cells)}</tbody></table>"
     )
-
-
-def _draw_rest(choice: PromptsChoice, prompts: Sequence[int], fact: int) -> None:
-    """Draw a table of the first answers with these prompts; a click opens one on the page Ask."""
-    study = choice.study
-    st.markdown(f"### The other {counted(len(prompts), 'prompt')}, worse on the training facts")
-    rows = []
-    for prompt in prompts:
-        row = study.rows[prompt, fact]
-        query = fill(study.pool.prompts[prompt].template, study.test[fact].subject).text("____")
-        first = study.words.get(int(study.first_answers(row)), "?")
-        rank = int(study.ranks[prompt, fact])
-        rows.append(
-            {
-                "query": query,
-                "first answer": first + " ✓" * (rank == 1),
-                "rank of the right answer": rank,
-            }
-        )
-    picked = draw_table(pd.DataFrame(rows), key=f"other prompts {fact}", picks="single-row",
-                        column_config={"rank of the right answer": RANK})  # fmt: skip
-    st.caption("Tick a row, or tap its card, to ask it.")
-    if picked.rows:
-        open_cloze(choice, study.pool.prompts[prompts[picked.rows[0]]].template, fact)

@@ -36,12 +36,7 @@ from pages.ui.shared.url_state import BOUND, choose, pick, title_of
 
 FIRST_RELATION = "P30"  # continent: a prompt is clearly the best
 OWN_PROMPTS = "The relations' own"
-EXAMPLE = "[X] is a city in [Y] ."  # for relations without templates
 HALVES = "Half of the facts"
-ABOUT = (
-    "Which prompt of a relation works best? A study scores all its prompts on training facts, "
-    "picks the best one, combines prompts into ensembles, and tests them on other facts."
-)
 
 
 def draw_form() -> None:
@@ -76,12 +71,12 @@ def _result(names: Sequence[str]) -> str:
         if "manual" in scores:
             n_manual += round(scores["manual"].micro * scores["manual"].n)
             n_of_manual += scores["manual"].n
-    best = (
-        f"The prompts that are best on the training facts get {n_best:,} of {n:,} test facts right"
-    )
     few = f". {n:,} facts can't tell them apart" * (n < LEAST_FACTS)
-    manual = f", the manual prompts {n_manual:,} of {n_of_manual:,}{few}"
-    return best + manual * (n_of_manual > 0) + "."
+    manual = f", the manual prompts {n_manual:,} of {n_of_manual:,}{few}" * (n_of_manual > 0)
+    return (
+        f"The prompts that are best on the training facts get {n_best:,} of {n:,} test facts right"
+        f"{manual}."
+    )
 
 
 def _choose() -> StudyRequest | None:
@@ -94,19 +89,20 @@ def _choose() -> StudyRequest | None:
     if not data or not models:
         draw_no_data("facts" if not data else "models")
         return None
-    st.markdown(ABOUT)
+    st.markdown(
+        "Which prompt of a relation works best? A study scores all its prompts on training facts, "
+        "picks the best one, combines prompts into ensembles, and tests them on other facts."
+    )
     left, right = st.columns(2, gap="large")
     dataset = choose("Data", data, key="data", place=left)
     first = DEFAULT_MODEL if DEFAULT_MODEL in models else models[0]
-    model = choose("Model", models, key="study_model", first=first, show=title_of,
-                   place=right)  # fmt: skip
+    model = choose("Model", models, key="study_model", first=first, show=title_of, place=right)
     left, right = st.columns(2, gap="large")
     below = st.container()
     options = _choose_options()
     with left:
-        offered = options["prompts"]
         known = cache.relations_of(dataset)
-        if offered:
+        if offered := options["prompts"]:
             with_prompts = relations_in(prompts_dir(offered))
             known = {name: title for name, title in known.items() if name in with_prompts}
             if not known:
@@ -135,7 +131,7 @@ def _choose() -> StudyRequest | None:
             "Your own prompts (optional, one per line)",
             key="study_own",
             persist_state=KEPT,
-            placeholder=(prompts[0].template if prompts else EXAMPLE),
+            placeholder=prompts[0].template if prompts else "[X] is a city in [Y] .",
             help="[X] is the subject, [Y] the blank.",
         )
         templates = tuple(line.strip() for line in own.splitlines() if line.strip())
@@ -159,41 +155,45 @@ def _choose_options() -> dict[str, Any]:
     with st.expander("Options", icon=":material/tune:"):
         left, right = st.columns(2, gap="large")
         with left:
-            prompts = _choose_set(
-                "Prompts",
-                OWN_PROMPTS,
-                prompt_set_names(),
-                "study prompts",
-                "An imported set (for example LPAQA's, from the tab Import), or the path of a "
-                "folder with the subfolders mine, paraphrase and manual_paraphrase. The relation's "
-                "own template and paraphrases are always included.",
-            )
-            training = _choose_set(
-                "Training pairs",
-                HALVES,
-                pair_set_names(),
-                "study training",
-                "An imported set with training pairs (such as LPAQA's), or the path of a folder "
-                f"with one P*.jsonl per relation. **{HALVES}**: half of the facts are for "
-                "training, the other half for the test.",
-            )
+            sets = {
+                "prompts": _choose_set(
+                    "Prompts",
+                    OWN_PROMPTS,
+                    prompt_set_names(),
+                    "study prompts",
+                    "An imported set (for example LPAQA's, from the tab Import), or the path of a "
+                    "folder with the subfolders mine, paraphrase and manual_paraphrase. The "
+                    "relation's own template and paraphrases are always included.",
+                ),
+                "training": _choose_set(
+                    "Training pairs",
+                    HALVES,
+                    pair_set_names(),
+                    "study training",
+                    "An imported set with training pairs (such as LPAQA's), or the path of a "
+                    f"folder with one P*.jsonl per relation. **{HALVES}**: half of the facts are "
+                    "for training, the other half for the test.",
+                ),
+            }
         with right:
-            ranking = pick(
-                "Ranking",
-                ("raw", "filtered"),
-                key="study_ranking",
-                help=f"{explain('Filtered and raw ranking')} The study chooses prompts by this "
-                "ranking and reports all results in it. The published values use the raw ranking.",
-            )
-            blind = st.toggle(
-                "Include subject-blind prompts in ensembles",
-                key="study_blind",
-                bind=BOUND,
-                help="A causal model sees only the text before the blank, so a prompt with the "
-                "subject after the blank hides the subject from it. Turn on to include such "
-                "prompts in ensembles.",
-            )
-    return {"prompts": prompts, "training": training, "ranking": ranking, "blind": blind}
+            return sets | {
+                "ranking": pick(
+                    "Ranking",
+                    ("raw", "filtered"),
+                    key="study_ranking",
+                    help=f"{explain('Filtered and raw ranking')} The study chooses prompts by this "
+                    "ranking and reports all results in it. The published values use the raw "
+                    "ranking.",
+                ),
+                "blind": st.toggle(
+                    "Include subject-blind prompts in ensembles",
+                    key="study_blind",
+                    bind=BOUND,
+                    help="A causal model sees only the text before the blank, so a prompt with the "
+                    "subject after the blank hides the subject from it. Turn on to include such "
+                    "prompts in ensembles.",
+                ),
+            }
 
 
 def _choose_set(

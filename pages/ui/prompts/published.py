@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -35,7 +34,6 @@ from pages.ui.shared.url_state import BOUND, title_of
 
 Relations = Sequence[RelationStudy]
 WEIGHT = r"weight \d"
-MOST_CHANGES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +71,15 @@ def draw_published(choice: PromptsChoice) -> None:
     paper = published.frame().dropna(axis="columns", how="all")
     ours = pd.DataFrame()
     if table.ours is not None:
-        relations = load_relations(choice.whole)
+        relations = load_relations(choice.info)
         ours = table.ours(choice, relations)
         model = title_of(choice.info.model)
-        st.markdown(f"**This study: {plain(model)} on {plain(choice.info.dataset)}**")
+        st.markdown(f"**This study: {plain(f'{model} on {choice.info.dataset}')}**")
         if ours.empty:
             st.caption("This study has no data for this table.")
         else:
             rounded_table = ours.copy()
-            for column in ours.columns[[kind.kind == "f" for kind in ours.dtypes]]:
+            for column in ours.select_dtypes("float"):
                 digits = 3 if re.fullmatch(WEIGHT, str(column)) else 1
                 rounded_table[column] = ours[column].map(partial(rounded, digits=digits))
             draw_table(rounded_table, column_config=_columns(ours), placeholder="–")
@@ -132,8 +130,9 @@ def _differences(choice: PromptsChoice, table: PublishedTable, *, has_ours: bool
     setup = (
         f"The paper uses LAMA's T-REx ({N_RELATIONS} relations, {N_FACTS:,} facts) and LPAQA's "
         "prompts, chosen and weighted on other pairs of the same relations"
+        + "; BERT unless it names another model; raw ranking" * of_model
+        + "."
     )
-    setup += "; BERT unless it names another model; raw ranking." if of_model else "."
     if not has_ours:
         return (
             f"{setup} A study doesn't store these numbers. Where possible, "
@@ -143,165 +142,117 @@ def _differences(choice: PromptsChoice, table: PublishedTable, *, has_ours: bool
     n_facts, n_relations = sum(one.n for one in info.relations), len(info.relations)
     data = "" if info.dataset.startswith("lama") else f"{plain(info.dataset)} facts"
     data += f", {n_relations} relations" * bool(data and n_relations != N_RELATIONS)
-    differences = differing(
+    found = differing(
         data=data,
         relations=(n_relations, N_RELATIONS),
         facts=(n_facts, N_FACTS),
         limit=info.limit,
         model="BERT" if of_model and info.model not in BERTS else "",
     )
-    trained = said_of_training(choice, load_relations(choice.whole)) if of_model else ""
-    differences = "; ".join(filter(None, (differences, trained)))
-    if not differences:
+    trained = said_of_training(choice, load_relations(info)) if of_model else ""
+    if not (found or trained):
         return f"{setup} This study uses the same facts and model."
+    differences = "; ".join(filter(None, (found, trained)))
     return f"{setup} Not comparable, because this study differs: {differences}."
 
 
 def _columns(frame: pd.DataFrame) -> dict[Any, Any]:
     """Return column -> heading and number format, for columns of numbers."""
-    formats: dict[Any, Any] = {}
-    for name in frame.columns:
-        if str(name).startswith("gain"):
-            formats[name] = st.column_config.NumberColumn("gain, points", format="%+.1f")
-        elif re.fullmatch(WEIGHT, str(name)):
-            formats[name] = st.column_config.NumberColumn(format="%.3f")
-        elif frame[name].dtype.kind == "f":
-            formats[name] = st.column_config.NumberColumn(format="%.1f")
-    return formats
+    number = st.column_config.NumberColumn
+    return {
+        name: number("gain, points", format="%+.1f")
+        if str(name).startswith("gain")
+        else number(format="%.3f" if re.fullmatch(WEIGHT, str(name)) else "%.1f")
+        for name in frame.select_dtypes("float")
+    }
 
 
 # --- the paper's tables, computed from a study ----------------------------------------------------
-
-
-def _statistics(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    columns = {}
-    for title, samples in (
-        ("test facts", [relation.test for relation in relations]),
-        ("training facts", [relation.train for relation in relations]),
-    ):
-        found = [paper_tables.fact_statistics(facts) for facts in samples if facts]
-        columns[title] = {
-            "subject-object pairs": fmean(statistics.n_pairs for statistics in found),
-            "unique subjects": fmean(statistics.n_subjects for statistics in found),
-            "unique objects": fmean(statistics.n_objects for statistics in found),
-            "object entropy": fmean(statistics.entropy for statistics in found),
-        }
-    return pd.DataFrame(columns).rename_axis("property").reset_index()
 
 
 def _combined(average: Averaging, _: PromptsChoice, relations: Relations) -> pd.DataFrame:
     found: dict[str, dict[str, object]] = {}
     for score in make_table(relations, relations[0].model):
         if score.combination in LINES and score.method in COLUMNS:
-            line = found.setdefault(LINES[score.combination], {})
-            line[COLUMNS[score.method]] = 100 * getattr(score, average)
-            line["test facts"] = score.n_facts
+            cells = {COLUMNS[score.method]: 100 * getattr(score, average)}
+            found.setdefault(LINES[score.combination], {"test facts": score.n_facts}).update(cells)
     frame = pd.DataFrame.from_dict(found, orient="index").rename_axis("prompts").reset_index()
     return frame.reindex(columns=["prompts", *COLUMNS.values(), "test facts"])
 
 
 def _gains(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [gain for relation in relations if (gain := paper_tables.mined_gain(relation))]
+    found = filter(None, map(paper_tables.mined_gain, relations))
     return pd.DataFrame(
-        [
-            {
-                "id": gain.relation,
-                "relation": gain.label,
-                "manual prompt": gain.before,
-                "mined prompt": gain.after,
-                "gain": 100 * gain.gain,
-                "test facts": gain.n,
-            }
-            for gain in sorted(found, key=lambda gain: -gain.gain)
-        ]
+        {
+            "id": gain.relation,
+            "relation": gain.label,
+            "manual prompt": gain.before,
+            "mined prompt": gain.after,
+            "gain": 100 * gain.gain,
+            "test facts": gain.n,
+        }
+        for gain in sorted(found, key=lambda gain: -gain.gain)
     )
 
 
 def _weights(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [gain for relation in relations if (gain := paper_tables.weighted_gain(relation))]
-    rows = []
-    for gain in sorted(found, key=lambda gain: -gain.gain):
-        row: dict[str, object] = {"id": gain.relation, "relation": gain.label}
-        for rank, (template, weight) in enumerate(gain.weights[:3], start=1):
-            row |= {f"prompt {rank}": template, f"weight {rank}": weight}
-        rows.append(row | {"gain": 100 * gain.gain, "test facts": gain.n})
-    return pd.DataFrame(rows)
+    found = filter(None, map(paper_tables.weighted_gain, relations))
+    return pd.DataFrame(
+        {"id": gain.relation, "relation": gain.label}
+        | {
+            f"{what} {rank}": value
+            for rank, pair in enumerate(gain.weights[:3], start=1)
+            for what, value in zip(("prompt", "weight"), pair, strict=True)
+        }
+        | {"gain": 100 * gain.gain, "test facts": gain.n}
+        for gain in sorted(found, key=lambda gain: -gain.gain)
+    )
 
 
 def _changes(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
     found = [change for study in relations for change in paper_tables.word_changes(study)]
-    found.sort(key=lambda change: -change.gain.gain)
+    found.sort(key=lambda one: -one[1].gain)
     return pd.DataFrame(
-        [
-            {
-                "id": change.gain.relation,
-                "change": change.change,
-                "before": change.gain.before,
-                "after": change.gain.after,
-                "gain": 100 * change.gain.gain,
-                "test facts": change.gain.n,
-            }
-            for change in found[:MOST_CHANGES]
-        ]
+        {
+            "id": gain.relation,
+            "change": change,
+            "before": gain.before,
+            "after": gain.after,
+            "gain": 100 * gain.gain,
+            "test facts": gain.n,
+        }
+        for change, gain in found[:10]
     )
 
 
 def _models(choice: PromptsChoice, _: Relations) -> pd.DataFrame:
-    rows = []
-    for study in [choice.whole, *_others(choice)]:
-        row: dict[str, object] = {"model": title_of(study.info.model)}
-        for score in make_table(relations_of(study), study.info.model):
-            chosen = "top1" if score.combination == "manual" else "optimised"
-            if score.combination in LINES and score.method == chosen:
-                row[LINES[score.combination]] = 100 * score.micro
-        rows.append(row | {"test facts": study.info.n})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"model": title_of(study.info.model)}
+        | {
+            LINES[score.combination]: 100 * score.micro
+            for score in make_table(load_relations(study.info), study.info.model)
+            if score.combination in LINES
+            and score.method == ("top1" if score.combination == "manual" else "optimised")
+        }
+        | {"test facts": study.info.n}
+        for study in (choice.whole, *_others(choice))
+    )
 
 
 def _transfer(choice: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    rows = []
-    for other in _others(choice):
-        for combination, title in LINES.items():
-            found = paper_tables.mean_transfer(relations, relations_of(other), combination)
-            if found is not None:
-                rows.append(
-                    {
-                        "prompts": title,
-                        "its own weights": 100 * found.own,
-                        f"weights of {title_of(other.info.model)}": 100 * found.other,
-                        "test facts": found.n,
-                    }
-                )
-    return pd.DataFrame(rows)
-
-
-def _distances(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    rows = []
-    for title, sets in (("mined", ("mine",)), ("paraphrased", ("mine+para", "man+para"))):
-        edits = [
-            distance
-            for relation in relations
-            for name in sets
-            for distance in paper_tables.edit_distances(relation, name)
-        ]
-        if edits:
-            rows.append(
-                {"prompts": title, "edit distance": fmean(edits), "pairs of prompts": len(edits)}
-            )
-    return pd.DataFrame(rows)
-
-
-def _majority(_: PromptsChoice, relations: Relations) -> pd.DataFrame:
-    found = [paper_tables.majority(relation.objects) for relation in relations]
     return pd.DataFrame(
-        [
-            {
-                "baseline": "Majority",
-                "micro": 100 * fmean(baseline.micro for baseline in found),
-                "macro": 100 * fmean(baseline.macro for baseline in found),
-                "test facts": sum(len(relation.objects) for relation in relations),
-            }
-        ]
+        {
+            "prompts": title,
+            "its own weights": 100 * found.own,
+            f"weights of {title_of(other.info.model)}": 100 * found.other,
+            "test facts": found.n,
+        }
+        for other in _others(choice)
+        for combination, title in LINES.items()
+        for found in (
+            paper_tables.mean_transfer(relations, load_relations(other.info), combination),
+        )
+        if found is not None
     )
 
 
@@ -314,11 +265,6 @@ def _others(choice: PromptsChoice) -> list[Study]:
         and study.info.model != choice.info.model
         and study.details["combinations"] == choice.whole.details["combinations"]
     ]
-
-
-def relations_of(study: Study) -> list[RelationStudy]:
-    """Return all relations of a study."""
-    return [study.relation(name) for name in study.relations]
 
 
 SETS_SAID = (
@@ -391,27 +337,9 @@ TABLES = {
         PaperTable("table13", "Table 13: weights of BERT and ERNIE"),
         PaperTable("table14", "Table 14: prompts refilled by the model"),
         PaperTable("table15", "Table 15: the backward probability"),
-        PaperTable(
-            "table1",
-            "Table 1: the facts",
-            _statistics,
-            "Means over relations.",
-            "[paper_tables.fact_statistics(one.test) for one in relations]",
-        ),
-        PaperTable(
-            "edit-distances",
-            "Section 5.2: edit distance of prompts",
-            _distances,
-            "Mean number of words to change between two prompts of a relation.",
-            "[paper_tables.edit_distances(one, 'mine') for one in relations]",
-        ),
-        PaperTable(
-            "majority",
-            "Tables 2 and 3: the most frequent object",
-            _majority,
-            "P@1 in percent, means over relations.",
-            "[paper_tables.majority(one.objects) for one in relations]",
-        ),
+        PaperTable("table1", "Table 1: the facts"),
+        PaperTable("edit-distances", "Section 5.2: edit distance of prompts"),
+        PaperTable("majority", "Tables 2 and 3: the most frequent object"),
         PaperTable("table11", "Table 11: patterns of parts of speech"),
         PaperTable("figure1", "Figure 1: one fact, three prompts"),
         PaperTable("figures", "Figures 2, 4 and 5: what the text says of them"),

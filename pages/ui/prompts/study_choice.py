@@ -1,12 +1,10 @@
 """The study, relation and prompts that the tab Prompts shows; they are in the URL."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.datasets.prompt_sets import MEANINGS, TITLES
 from lama_core.errors import UserError
@@ -16,16 +14,15 @@ from lama_core.probes.prompts.gains import Gain
 from lama_core.probes.prompts.request import SelectRequest, StudyRequest
 from lama_core.probes.prompts.spec import Study, list_studies
 from lama_core.probes.prompts.study import RelationStudy
-from lama_core.runs.info import RunInfo
+from lama_core.runs.info import Run, RunInfo
 from lama_core.scoring.blanks import shows_subject
 from lama_core.views.colours import model_colours
 from lama_core.views.figure import relation_label
 from pages.ui.shared import cache, links
 from pages.ui.shared.export import request_of
 from pages.ui.shared.messages import counted, plain, show_error
-from pages.ui.shared.url_state import BOUND, choose, drop_stale, note_unknown, pick, title_of
+from pages.ui.shared.url_state import choose, drop_stale, pick, title_of
 
-T = TypeVar("T")
 MADE_STUDY_KEY = "study made"  # session key: the study that the user just made
 
 
@@ -175,57 +172,41 @@ def choose_study(*, of_relation: bool, of_set: bool) -> PromptsChoice | None:
         "is the study with most test facts.",
     )
     whole = studies[name]
-    gain = _gain(whole)
-    relation = first = whole.relations[0]
-    names = whole.relations
+    relation = whole.relations[0]
     if of_relation:
-        drop_stale("relation", names)
-        of_names = {one: relation_label(one, whole.info.relation(one).label) for one in names}
-        shown = of_names[st.session_state.get("relation", first)]
-        note_unknown("Relation", "relation", of_names, shown)
-        relation = boxes[0].selectbox(
-            "Relation", list(names), format_func=of_names.__getitem__, key="relation", bind=BOUND
+        relation = choose(
+            "Relation",
+            whole.relations,
+            key="relation",
+            show=lambda one: relation_label(one, whole.info.relation(one).label),
+            place=boxes[0],
         )
-    mark = (str(whole.info.folder), whole.info.digest, relation)
-    study = _cached("prompts study", mark, lambda: whole.relation(relation))
-    combination = "all"
+    study, combination = _load_relation(whole.info, relation), "all"
     if of_set:
-        combination = _choose_set(study, boxes[-1], first=gain.combination if gain else "")
-    if combination != "all":
-        st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
-    if study.ranking == "filtered" and study.removed is None:
-        st.warning(
-            "This study doesn't store the other valid objects that its filtered ranking excludes, "
-            "so the lists of answers to a fact include them. To exclude them, delete the study's "
-            "folder and start the study again.",
-            icon=":material/warning:",
-        )
-    return PromptsChoice(whole, study, combination)
-
-
-def _choose_set(study: RelationStudy, place: DeltaGenerator, *, first: str) -> str:
-    """Draw the choice of a combination of prompt sets with several prompts."""
-    sets = [key for key in study.pool.combinations() if len(study.pool.members(key)) > 1]
-    sets = sets or ["all"]
-    drop_stale("set", sets)
-    with place:
-        return pick(
+        pool, gain = study.pool, _gain(whole)
+        sets = [one for one in pool.combinations() if len(pool.members(one)) > 1] or ["all"]
+        drop_stale("set", sets)
+        combination = pick(
             "Prompts",
             sets,
             key="set",
-            first=first if first in sets else sets[-1],
+            first=gain.combination if gain and gain.combination in sets else sets[-1],
+            place=boxes[-1],
             format_func=TITLES.__getitem__,
             help=explain("Sets of prompts"),
         )
+    if combination != "all":
+        st.caption(f"**{TITLES[combination]}**: {MEANINGS[combination]}")
+    return PromptsChoice(whole, study, combination)
 
 
 def describe_ranking(study: RelationStudy) -> str:
     """Describe the ranking that every number of the tab uses."""
-    meaning = {
+    meanings = {
         "raw": "all candidates are ranked, including other valid objects",
         "filtered": "other valid objects of the subject are excluded",
-    }[study.ranking]
-    return f"This tab uses the **{study.ranking} ranking** ({meaning})."
+    }
+    return f"This tab uses the **{study.ranking} ranking** ({meanings[study.ranking]})."
 
 
 def said_of_training(choice: PromptsChoice, studies: Sequence[RelationStudy]) -> str:
@@ -240,43 +221,42 @@ def said_of_training(choice: PromptsChoice, studies: Sequence[RelationStudy]) ->
 def describe(choice: PromptsChoice, studies: Sequence[RelationStudy]) -> str:
     """Describe the ranking, and the facts and candidates of one relation, or of all of a study."""
     study, model = choice.study, plain(title_of(choice.info.model))
-    few = len(studies) == 1
-    n_train = sum(len(one.train) for one in studies)
-    n_test = sum(len(one.test) for one in studies)
+    n_train, n_test = (
+        sum(len(getattr(one, part)) for one in studies) for part in ("train", "test")
+    )
+    of = plain(study.relation.name) if len(studies) == 1 else f"{len(studies)} chosen relations"
     text = (
-        f"{describe_ranking(study)} "
-        f"{plain(study.relation.name) if few else f'{len(studies)} chosen relations'}: {n_train:,} "
-        f"training and {n_test:,} test facts{choice.drawn}, {study.n_candidates:,} "
-        f"candidates ({plain(choice.info.candidates)})."
+        f"{describe_ranking(study)} {of}: {n_train:,} training and {n_test:,} test facts"
+        f"{choice.drawn}, {study.n_candidates:,} candidates ({plain(choice.info.candidates)})."
     )
     if trained := said_of_training(choice, studies):
         text += f" {trained[0].upper()}{trained[1:]}."
-    pools = [one.pool for one in studies]
-    members = [(pool, number) for pool in pools for number in pool.members(choice.combination)]
-    blind = [
-        (pool, number)
-        for pool, number in members
-        if not shows_subject(pool.prompts[number].template, choice.info.context)
+    # Of each prompt: whether it shows the subject, and whether ensembles include it.
+    prompts = [
+        (
+            shows_subject(one.pool.prompts[number].template, choice.info.context),
+            number in one.pool.eligible(choice.combination),
+        )
+        for one in studies
+        for number in one.pool.members(choice.combination)
     ]
-    if blind:
-        included = any(number in pool.eligible(choice.combination) for pool, number in blind)
+    if blind := [is_included for shows, is_included in prompts if not shows]:
         text += (
-            f" **{len(blind)} of {len(members)} prompts hide the subject from {model}**: "
+            f" **{len(blind)} of {len(prompts)} prompts hide the subject from {model}**: "
             "the subject comes after the blank, and a causal model sees only the text before it. "
-            f"This study {'includes them in' if included else 'excludes them from'} its ensembles."
+            f"This study {'includes them in' if any(blind) else 'excludes them from'} its "
+            "ensembles."
         )
     return text
 
 
-def _cached(key: str, mark: tuple[str, ...], load: Callable[[], T]) -> T:
-    """Return `load()`, cached in the session under `key` until `mark` changes."""
-    entry = st.session_state.get(key)
-    if entry is None or entry[0] != mark:
-        entry = st.session_state[key] = (mark, load())
-    return cast(T, entry[1])
+@cache.cached(8)
+def _load_relation(info: RunInfo, relation: str) -> RelationStudy:
+    return Study(Run(info)).relation(relation)
 
 
-def load_relations(whole: Study) -> tuple[RelationStudy, ...]:
-    """Return all relations of a study, cached in the session."""
-    mark = (str(whole.info.folder), whole.info.digest)
-    return _cached("prompts studies", mark, lambda: tuple(map(whole.relation, whole.relations)))
+@cache.cached(3)
+def load_relations(info: RunInfo) -> tuple[RelationStudy, ...]:
+    """Return all relations of a study."""
+    whole = Study(Run(info))
+    return tuple(map(whole.relation, whole.relations))

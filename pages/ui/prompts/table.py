@@ -23,9 +23,6 @@ SHOWN_FACTS = 50
 LEAST_FACTS = 20  # with fewer, two prompts are hardly ever told apart
 TRIALS = "tried prompts"  # session key: (study, relation) -> prompt -> its trial and facts
 MOST_TRIALS = 20  # of a relation
-MOST_IN_VIEW = 40  # rows of the table without a scroll bar
-YOURS = "yours"
-HIDES_SUBJECT = "no: [Y] before [X]"
 ORIGIN_TITLES = {
     "manual": "manual",
     "mined": "mined",
@@ -38,9 +35,8 @@ ORIGIN_TITLES = {
 def keep_trial(choice: PromptsChoice, trial: PromptTrial, facts: Sequence[int]) -> None:
     """Keep the visitor's prompt for the leaderboard of this study and relation."""
     kept = st.session_state.setdefault(TRIALS, {}).setdefault(_mark(choice), {})
-    kept.pop(trial.template, None)
     kept[trial.template] = (trial, facts)
-    while len(kept) > MOST_TRIALS:
+    if len(kept) > MOST_TRIALS:
         kept.pop(next(iter(kept)))
 
 
@@ -71,7 +67,7 @@ def prompt_rows(choice: PromptsChoice, board: pd.DataFrame) -> pd.DataFrame:
         }
         if number == OWN:
             n_only = len(only_right(choice, number, line["prompt"]))
-            rows.append(row | {"from": YOURS} | shares | {"only it": n_only})
+            rows.append(row | {"from": "yours"} | shares | {"only it": n_only})
             continue
         entry, prompt = study.pool.entries[number], study.pool.prompts[number]
         origins = [title for origin, title in ORIGIN_TITLES.items() if origin in entry.origins]
@@ -79,7 +75,7 @@ def prompt_rows(choice: PromptsChoice, board: pd.DataFrame) -> pd.DataFrame:
             "training": 100 * study.train_accuracies[number],
             "weight": np.nan if entry.aside else float(weights[number]),
             "only it": int(study.only_right[number].sum()),
-            "tells": "" if choice.shows_subject(number) else HIDES_SUBJECT,
+            "tells": "no: [Y] before [X]" * (not choice.shows_subject(number)),
             "published weight": prompt.weight,
         }
         rows.append(row | {"from": ", ".join(origins)} | shares | more)
@@ -124,17 +120,6 @@ def _headline(choice: PromptsChoice) -> str:
     )
 
 
-def _draw_export(choice: PromptsChoice) -> None:
-    """Draw the export of the leaderboard."""
-    request = choice.request((choice.study.relation.name,))
-    draw_export(
-        "prompts",
-        lambda: prompt_rows(choice, leaderboard_of(choice)).drop(columns="number"),
-        choice.made() | {"intervals": f"95 %, {METHOD}; of differences: {METHOD_OF_DIFFERENCES}"},
-        request and request.selection,
-    )
-
-
 def draw_prompts(choice: PromptsChoice, tried: str, *, marks: bool) -> None:
     """Draw all prompts and the place of the tried one, and the facts that only one gets right.
 
@@ -145,40 +130,39 @@ def draw_prompts(choice: PromptsChoice, tried: str, *, marks: bool) -> None:
     draw_headline(_headline(choice))
     shares, own = table["test"], table["prompt"] == tried
     if own.any():
-        place, n_same = (
-            (shares > shares[own].iloc[0]).sum() + 1,
-            (shares == shares[own].iloc[0]).sum(),
-        )
-        places = (
-            f"place {place:,}" if n_same == 1 else f"places {place:,} to {place + n_same - 1:,}"
-        )
+        share = shares[own].iloc[0]
+        place, last = 1 + (shares > share).sum(), (shares >= share).sum()
+        places = f"place {place:,}" if place == last else f"places {place:,} to {last:,}"
         st.markdown(f"The prompt above has {places} of {len(table):,}.")
-    shown = table.drop(columns="number")
-    if shown["published weight"].isna().all():
-        shown = shown.drop(columns="published weight")
-    if not shown["tells"].any():
-        shown = shown.drop(columns="tells")
+    hidden = ["number"]
+    hidden += ["published weight"] * bool(table["published weight"].isna().all())
+    hidden += ["tells"] * (not table["tells"].any())
     marks &= bool(own.any())
-    key = f"prompts of {choice.study.relation.name} {tried * marks}"
-    has_subject = table["tells"] == ""
-    most = table["only it"].where(has_subject, -1).fillna(-1).to_numpy()
+    most = table["only it"].where(table["tells"] == "", -1).fillna(-1).to_numpy()
     first = int((own.to_numpy() if marks else most).argmax())
-    marked = {"selection": {"rows": [first], "columns": [], "cells": []}}
-    height = "content" if len(shown) <= MOST_IN_VIEW else 460
     selected = _draw_table(
-        shown, key=key, picks="single-row", selection_default=marked, height=height
+        table.drop(columns=hidden),
+        key=f"prompts of {choice.study.relation.name} {tried * marks}",
+        picks="single-row",
+        selection_default={"selection": {"rows": [first], "columns": [], "cells": []}},
+        height="content" if len(table) <= 40 else 460,
     ).rows
     st.caption("Tick a row, or tap its card, to see the facts that only its prompt gets right.")
     line = table.iloc[selected[0] if selected else first]
     draw_only_right(choice, int(line["number"]), str(line["prompt"]))
-    _draw_export(choice)
+    request = choice.request((choice.study.relation.name,))
+    draw_export(
+        "prompts",
+        lambda: prompt_rows(choice, leaderboard_of(choice)).drop(columns="number"),
+        choice.made() | {"intervals": f"95 %, {METHOD}; of differences: {METHOD_OF_DIFFERENCES}"},
+        request and request.selection,
+    )
 
 
 def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
     """Draw the leaderboard, or some of its columns."""
-    for name in ("test", "training", "difference"):
-        if name in table:
-            table = table.assign(**{name: [percentage(value / 100) for value in table[name]]})
+    shares = table[["test", "training", "difference"]]
+    table = table.assign(**shares.map(lambda value: percentage(value / 100)))
     number, words = st.column_config.NumberColumn, st.column_config.TextColumn
     config = {
         "prompt": words("Prompt", width=300),
@@ -232,8 +216,7 @@ def _draw_table(table: pd.DataFrame, **options: Any) -> Picked:
             "if ensembles exclude them.",
         ),
     }
-    shown = {name: one for name, one in config.items() if name in table}
-    return draw_table(table, column_config=shown, placeholder="–", **options)
+    return draw_table(table, column_config=config, placeholder="–", **options)
 
 
 def draw_only_right(choice: PromptsChoice, prompt: int, template: str) -> None:
@@ -250,13 +233,12 @@ def draw_only_right(choice: PromptsChoice, prompt: int, template: str) -> None:
     others = [number for number in choice.members if number != prompt]
     rows = []
     for fact in facts[:SHOWN_FACTS]:
-        wrong = study.first_answers(study.rows[others, fact])
-        words, counts = np.unique(wrong, return_counts=True)
-        most_frequent = int(words[counts.argmax()]) if len(words) else -1
+        answers = study.first_answers(study.rows[others, fact])
+        words, counts = np.unique(answers, return_counts=True)
         row: dict[str, object] = {
             "subject": study.test[fact].subject,
             "right answer": study.test[fact].object,
-            "most others say": study.words.get(most_frequent, ""),
+            "most others say": study.words.get(int(words[counts.argmax()]), "") if others else "",
         }
         if prompt != OWN:
             row["log-prob. here"] = float(study.rows["log_prob"][prompt, fact])
@@ -283,6 +265,5 @@ def draw_facts(
 def open_cloze(choice: PromptsChoice, template: str, fact: int) -> None:
     """Open the page Ask on one test fact with one prompt."""
     text = fill(template, choice.study.test[fact].subject).text("___")
-    gold = choice.study.objects[fact]
-    asked = {"text": text, "gold": gold, "models": [choice.info.model]}
+    asked = {"text": text, "gold": choice.study.objects[fact], "models": [choice.info.model]}
     links.go(screens.ASK, asked | {"candidates": "common"})  # as in the study

@@ -46,8 +46,7 @@ def example_of(choice: PromptsChoice) -> str:
     eligible = choice.eligible or pool.eligible("all")
     others = [number for number in eligible if number != pool.manual]
     sentences = [number for number in others if SENTENCE.fullmatch(pool.templates[number])]
-    others = sentences or others
-    best = max(others, key=lambda number: accuracies[number], default=None)
+    best = max(sentences or others, key=lambda number: accuracies[number], default=None)
     return "" if best is None else pool.templates[best]
 
 
@@ -57,7 +56,7 @@ def draw_entry(choice: PromptsChoice, open_relation: Callable[[], None]) -> None
     def take() -> None:
         st.session_state["try"] = st.session_state["first_try"]
         links.set_param("try", [st.session_state["try"]])
-        _want_trial()
+        st.session_state[TYPED] = True
         open_relation()
 
     _draw_task(choice)
@@ -98,7 +97,8 @@ def draw_try(choice: PromptsChoice) -> str:
         bind=BOUND,
         placeholder=PLACEHOLDER,
         help=HELP,
-        on_change=_want_trial,
+        on_change=st.session_state.update,
+        args=({TYPED: True},),
     )
     if template == example != "":
         of = "whole sentences" if SENTENCE.fullmatch(example) else "other prompts"
@@ -136,10 +136,6 @@ def draw_try(choice: PromptsChoice) -> str:
     return template
 
 
-def _want_trial() -> None:
-    st.session_state[TYPED] = True
-
-
 def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
     """Draw the result on the facts queried so far; unless stopped, query the other facts."""
     place = st.empty()
@@ -152,14 +148,40 @@ def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
     st.button(
         "Stop" if running else "Resume",
         icon=":material/stop:" if running else ":material/play_arrow:",
-        on_click=_set_running,
-        args=(not running,),
+        on_click=state.update,
+        args=({"running": not running},),
     )
     if not running:
         return
+    study, info = choice.study, choice.info
     with errors_shown():
+        if "facts" not in state:
+            state["facts"] = cache.uncached(
+                queries.prompt_facts,
+                info.model,
+                info.precision,
+                study.relation,
+                study.test,
+                choice.whole.candidates,
+                info.context,
+                template=study.pool.prompts[0].template,
+                known=study.known(),
+            )
+            n_facts = len(state["facts"].facts)
+            state["order"] = np.random.default_rng(0).permutation(n_facts).tolist()
+            state["growth"] = PromptTrial(state["growth"].template, n_facts)
         while not state["growth"].is_whole:
-            state["growth"] = _query_batch(choice, state["growth"])
+            state["growth"] = cache.uncached(
+                queries.extended_trial,
+                info.model,
+                info.precision,
+                state["growth"],
+                state["facts"],
+                info.context,
+                study.ranking,
+                n_facts=BATCH,
+                order=state["order"],
+            )
             with place.container():
                 _draw_grown(choice, state)
     state["running"] = False
@@ -167,48 +189,12 @@ def _draw_tried(choice: PromptsChoice, state: dict[str, Any]) -> None:
         st.rerun()
 
 
-def _set_running(running: bool) -> None:
-    st.session_state[STATE]["running"] = running
-
-
-def _query_batch(choice: PromptsChoice, growth: PromptTrial) -> PromptTrial:
-    """Query the model about the next batch of facts, in random order."""
-    study, info = choice.study, choice.info
-    state = st.session_state[STATE]
-    if "facts" not in state:
-        state["facts"] = cache.uncached(
-            queries.prompt_facts,
-            info.model,
-            info.precision,
-            study.relation,
-            study.test,
-            choice.whole.candidates,
-            info.context,
-            template=study.pool.prompts[0].template,
-            known=study.known(),
-        )
-        n_facts = len(state["facts"].facts)
-        state["order"] = np.random.default_rng(0).permutation(n_facts).tolist()
-        growth = PromptTrial(growth.template, n_facts)
-    return cache.uncached(
-        queries.extended_trial,
-        info.model,
-        info.precision,
-        growth,
-        state["facts"],
-        info.context,
-        study.ranking,
-        n_facts=BATCH,
-        order=state["order"],
-    )
-
-
 def _draw_grown(choice: PromptsChoice, state: dict[str, Any]) -> None:
     """Draw the result so far."""
     growth: PromptTrial = state["growth"]
     places = {fact.id: place for place, fact in enumerate(choice.study.test)}
-    order = state["order"][: len(growth.asked)]
-    facts = [places[state["facts"].facts[number].id] for number in order]
+    asked = (state["facts"].facts[number] for number in state["order"][: len(growth.asked)])
+    facts = [places[fact.id] for fact in asked]
     if growth.is_whole:
         keep_trial(choice, growth, facts)
     _draw_result(choice, growth, facts, running=state["running"])
@@ -243,9 +229,7 @@ def _draw_result(
                 f"95 % interval {percent(end.low)} to {percent(end.high)} %; "
                 f"{len(result.asked):,} of {growth.total:,} test facts"
             )
-    if running:
-        return
-    if manual is not None:
+    if manual is not None and not running:
         _draw_flips(choice, growth, other, facts, name)
 
 
@@ -257,10 +241,10 @@ def _headline(own: PromptTrial, manual: PromptTrial, name: str) -> str:
     if found.difference == 0:
         n_right = counted(int(own.right.sum()), "fact")
         return f"**No difference**: both prompts get {n_right} of {found.n:,} right.{few}"
-    ahead = "higher" if found.difference >= 0 else "lower"
     comparison = (
-        f"P@1 of {name.lower()} is {percent(abs(found.difference))} points {ahead} than that of "
-        f"the manual prompt on the same {found.n:,} facts (95 % interval of the paired difference: "
+        f"P@1 of {name.lower()} is {percent(abs(found.difference))} points "
+        f"{'higher' if found.difference > 0 else 'lower'} than that of the manual prompt on the "
+        f"same {found.n:,} facts (95 % interval of the paired difference: "
         f"{percent(low, signed=True)} to {percent(high, signed=True)})."
     )
     if low <= 0 <= high:
@@ -281,14 +265,14 @@ def _draw_flips(
     if not len(flips):
         st.caption(said)
         return
-    rows = [
-        {
-            "subject": own.asked[at].subject,
-            "right answer": own.asked[at].gold,
-            name.lower(): own.asked[at].first + " ✓" * bool(own.right[at]),
-            "manual prompt": manual.asked[at].first + " ✓" * bool(manual.right[at]),
-        }
-        for at in flips
-    ]
     with st.expander(said, icon=":material/fact_check:"):
+        rows = [
+            {
+                "subject": own.asked[at].subject,
+                "right answer": own.asked[at].gold,
+                name.lower(): own.asked[at].first + " ✓" * bool(own.right[at]),
+                "manual prompt": manual.asked[at].first + " ✓" * bool(manual.right[at]),
+            }
+            for at in flips
+        ]
         draw_facts(choice, own.template, rows, [facts[at] for at in flips])

@@ -80,7 +80,7 @@ def draw_prompts_tab() -> None:
     if part == screens.IN_PAPER:  # its tables say the rest
         st.caption(describe_ranking(choice.study))
     else:
-        studies = load_relations(choice.whole) if view == ALL else [choice.study]
+        studies = load_relations(choice.info) if view == ALL else (choice.study,)
         st.caption(describe(choice, studies))
     if choice.study.notes:
         with st.expander(

@@ -16,7 +16,6 @@ from lama_core.queries.analogy import (
     AnalogyAsked,
     Solution,
     SolveRequest,
-    VectorAnswer,
     analogy,
 )
 from lama_core.queries.analogy_templates import SLOTS, AnalogyQuestion
@@ -49,10 +48,8 @@ EXAMPLES = (
     "student : students :: year : years",
     "walk : walked :: play : played",
 )
-N_CHIPS = 4
 # The best template for MiniLM-MLM and its twin, with which the tab opens.
 OPENING = "rel-same"
-HOW = "A is to B as C is to which word? Each model answers in a sentence, and by vector arithmetic."
 IN_WORDS = re.compile(r"(.+?) is to (.+?) as (.+?) is to (.+?)\.?")
 
 
@@ -79,16 +76,6 @@ FIELD = url_state.ExampleField(
 )
 
 
-def _type_line(_: Any) -> tuple[str, ...]:
-    return read_words(
-        FIELD.type(
-            "Analogy",
-            help="Type or paste four words, with a question mark for the one that the models "
-            "predict: A : B :: C : ?",
-        )
-    )
-
-
 def _line_params(request: SolveRequest) -> dict[str, Any]:
     """The URL parameters of the line."""
     if len(request.text) != len(SLOTS) or request.text.count(BLANK) != 1:
@@ -106,7 +93,7 @@ def _layout(draw: DrawField) -> None:
     with button:
         widgets.draw_ask("Solve")
     examples = widgets.examples_of(FIELD)
-    widgets.draw_chips(examples[:N_CHIPS])
+    widgets.draw_chips(examples[:4])
     widgets.draw_models_and_options(
         draw,
         "template",
@@ -124,7 +111,16 @@ def _layout(draw: DrawField) -> None:
 FORM = Form(
     SolveRequest,
     {
-        "text": Widget(_type_line, _line_params),
+        "text": Widget(
+            lambda _: read_words(
+                FIELD.type(
+                    "Analogy",
+                    help="Type or paste four words, with a question mark for the one that the "
+                    "models predict: A : B :: C : ?",
+                )
+            ),
+            _line_params,
+        ),
         "gold": widgets.typed_gold_field(
             key=FIELD.golds,
             help="The models don't see this word. Its rank is shown for every model.",
@@ -157,22 +153,16 @@ def _draw_above(asked: AnalogyAsked) -> list[DeltaGenerator]:
 
 def _draw_solution(asked: AnalogyAsked, column: ModelColumn[Solution]) -> None:
     """Draw a model's answers, and those of vector arithmetic."""
-    blank = column.answer.answer.blanks[0]
+    blank, answers = column.answer.answer.blanks[0], column.answer.baselines
     predictions.draw_answers(blank, column.colour, asked.request.candidates)
-    _draw_arithmetic(column.answer.baselines, word_key(asked.request.gold or ""))
-
-
-def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
-    """Draw the answers of vector arithmetic on a model's input embeddings, a column per method.
-
-    gold: The right answer as `word_key`, which is marked; "" if there is none.
-    """
     if not answers:
         return
+    gold, marks = word_key(asked.request.gold or ""), ("{}", "<b>{} ✓</b>")
     rows = []
     for rank, items in enumerate(zip_longest(*(one.predictions for one in answers)), start=1):
         cells = (
-            f'<td class="word">{_word(item.token, word_key(item.token) == gold)}</td>'
+            '<td class="word">'
+            f"{marks[word_key(item.token) == gold].format(escape(item.token))}</td>"
             f'<td class="num muted {predictions.DETAIL}">{fixed(item.score, 2)}</td>'
             if item
             else f'<td></td><td class="{predictions.DETAIL}"></td>'
@@ -191,9 +181,7 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
     line = (
         f'<div class="lx-muted {predictions.DETAIL}">Rank of the right answer: '
         f"{', '.join(ranks)}</div>"
-        if ranks
-        else ""
-    )
+    ) * bool(ranks)
     st.html(
         "<details><summary>Vector arithmetic</summary>"
         '<div class="lx-muted">On the model\'s input embeddings</div>'
@@ -202,23 +190,19 @@ def _draw_arithmetic(answers: tuple[VectorAnswer, ...], gold: str) -> None:
     )
 
 
-def _word(word: str, right: bool) -> str:
-    return f"<b>{escape(word)} ✓</b>" if right else escape(word)
-
-
 def _verdict(models: Sequence[Solution], gold: str) -> str:
     """HTML: in how many models the right answer is first, in the sentence and by arithmetic."""
     first = sum(one.answer.blanks[0].is_right is True for one in models)
-    by_template = f"<b>{first} of {len(models)}</b> in the sentence"
-    text = f"Models with <b>{escape(gold)}</b> first: {by_template}"
+    text = f"Models with <b>{escape(gold)}</b> first: "
+    text += f"<b>{first} of {len(models)}</b> in the sentence"
     ranks = grouped((each.method, each.gold_rank) for one in models for each in one.baselines)
-    counts = {how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()}
-    if not counts:
-        return f"{text}."
+    counts: dict[str, str] = {
+        how: f"<b>{each.count(1)} of {len(each)}</b>" for how, each in ranks.items()
+    }
+    if len(counts) > 1 == len(set(counts.values())):
+        counts = {"both formulas": counts.popitem()[1]}
     arithmetic = " and ".join(f"{count} ({method})" for method, count in counts.items())
-    if len(set(counts.values())) == 1 and len(counts) > 1:
-        arithmetic = f"{counts.popitem()[1]} (both formulas)"
-    return f"{text}, by vector arithmetic {arithmetic}."
+    return f"{text}, by vector arithmetic {arithmetic}." if counts else f"{text}."
 
 
 def _draw_below(
@@ -228,8 +212,8 @@ def _draw_below(
 ) -> None:
     """Draw the verdict, the models' first answers in one line, and what was ranked."""
     request = answer.asked.request
+    answers = [one.answer for one in answer.models]
     with lines[0].container(gap="xsmall"):
-        answers = [one.answer for one in answer.models]
         if request.gold:
             predictions.draw_conclusion(_verdict(answer.models, request.gold))
         else:
@@ -238,16 +222,21 @@ def _draw_below(
         st.html(f'<div class="lx-muted">Sentence: {asked}</div>')
         with st.container(horizontal=True, vertical_alignment="center"):
             draw_outside_candidates("analogy", answers, 0)
-    without = "" if request.keep_query_words else ", without the given words"
-    sizes = {one.name: one.n_candidates for one in answers}
-    st.caption(predictions.describe_candidates(answer.asked.candidates, sizes, without=without))
+    st.caption(
+        predictions.describe_candidates(
+            answer.asked.candidates,
+            {one.name: one.n_candidates for one in answers},
+            without="" if request.keep_query_words else ", without the given words",
+        )
+    )
 
 
 ANALOGY = Tab(
     kind=analogy.kind,
     name="Analogy",
     opens=screens.ANALOGIES,
-    caption=HOW,
+    caption="A is to B as C is to which word? Each model answers in a sentence, and by vector "
+    "arithmetic.",
     help=explain("3CosAdd"),
     form=FORM,
     above=_draw_above,

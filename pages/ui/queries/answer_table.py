@@ -22,10 +22,12 @@ LIKELIER = st.column_config.TextColumn(
     "probability.",
 )
 DETAILS = "details"  # key of the switch for what isn't shown at first
-# URL parameters of these views that the tab Sentence doesn't have.
-BATCH_PARAMS = ("sentences_many", "many_find", "many_show")
-FACT_PARAMS = ("data", "relation", "subject", "object", "mined")
-PARAMS = ("tab", "what", "details", *BATCH_PARAMS, *FACT_PARAMS)
+# URL parameters of these views, of lists and of facts, that the tab Sentence doesn't have.
+PARAMS = (
+    *("tab", "what", "details"),
+    *("sentences_many", "many_find", "many_show"),
+    *("data", "relation", "subject", "object", "mined"),
+)
 
 
 def answer_columns(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
+from typing import cast
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -69,8 +70,7 @@ KEPT = "answers of sentences"  # in the session
 def kept_answers() -> dict[str, str]:
     """Sentence -> its answers, one per line: those of the examples, and proposed or typed ones."""
     first = {text: "\n".join(answers) for text, answers, _ in EXAMPLES}
-    found: dict[str, str] = st.session_state.setdefault(KEPT, first)
-    return found
+    return cast(dict[str, str], st.session_state.setdefault(KEPT, first))
 
 
 def _layout(draw: DrawField) -> None:
@@ -153,19 +153,20 @@ def _draw_ranking(asked: AskedAnswers, column: ModelColumn[ModelRanking]) -> Non
         f'<div class="lx-pair"><b>{escape(one.answer)}</b></div>{heat_strip(one.tokens, colour)}'
         for one in ranking.answers[:MOST_SHOWN]
     )
-    tokens = f"<details><summary>Tokens</summary>{heat_scale(colour)}{strips}</details>"
-    st.html(f"{table}{_margin_line(ranking)}{notes}{tokens}")
+    st.html(
+        f"{table}{_margin_line(ranking)}{notes}<details><summary>Tokens</summary>"
+        f"{heat_scale(colour)}{strips}</details>"
+    )
 
 
 def _row(one: RankedAnswer, colour: str) -> str:
-    known = one.rank is not None
     score = fixed(one.score, 2) if one.score is not None else "no tokens"
-    share = predictions.probability(one.prob) if known else ""
-    hint = "\n".join(shown_tokens(answer_tokens(one.tokens)))
+    share = predictions.probability(one.prob) if one.rank is not None else ""
+    hint = escape("\n".join(shown_tokens(answer_tokens(one.tokens))))
     return (
-        f'<tr class="{"gold" if one.is_gold else ""}" title="{escape(hint)}">'
+        f'<tr class="{"gold" if one.is_gold else ""}" title="{hint}">'
         f'<td class="rank">{one.ranks}</td><td class="word">{escape(one.answer)}</td>'
-        f'<td class="bar"><div style="width:{100 * one.prob:.2f}%;background:{colour}"></div></td>'
+        f"{predictions.bar_cell(one.prob, f'background:{colour}')}"
         f'<td class="num" title="{one.prob:.2g}, log-prob. {score}">{share}</td>'
         f'<td class="num muted {predictions.DETAIL}">{score}</td></tr>'
     )
@@ -180,21 +181,17 @@ def _margin_line(ranking: ModelRanking) -> str:
         return f'<div class="lx-gold {predictions.DETAIL}">{lead} in log-prob.</div>'
     if gold is None:
         return ""
-    place = (
-        f"rank <b>{gold.ranks}</b> of {ranking.n_ranked}"
-        if gold.rank
-        else "no rank, as this model has no tokens for it"
-    )
-    by = ""
+    place = "no rank, as this model has no tokens for it"
+    if gold.rank:
+        place = f"rank <b>{gold.ranks}</b> of {ranking.n_ranked}"
     if equal:
-        by = ", equal to the best other answer"
+        place += ", equal to the best other answer"
     elif margin is not None:
         than = "below the first" if margin < 0 else "above the second"
-        by = predictions.unbroken(f", log-prob. {fixed(abs(margin), 2)} {than}")
-    hint = "margin: its log-probability minus that of the best other answer"
+        place += predictions.unbroken(f", log-prob. {fixed(abs(margin), 2)} {than}")
     return (
-        f'<div class="lx-gold {predictions.DETAIL}" title="{hint}">'
-        f"Right answer <b>{escape(gold.answer)}</b>: {place}{by}</div>"
+        f'<div class="lx-gold {predictions.DETAIL}" title="margin: its log-probability minus that '
+        f'of the best other answer">Right answer <b>{escape(gold.answer)}</b>: {place}</div>'
     )
 
 
@@ -208,11 +205,11 @@ def _draw_notes(
     # An answer that shares the first rank is neither right nor wrong.
     rights = {name: bool(rows[0].is_gold) for name, rows in tied.items() if gold and len(rows) == 1}
     lines[0].html(f"<div>{predictions.describe_first_answers(firsts, rights)}</div>")
-    statement = answer.models[0].answers[0].statement
     st.caption(
         "Share: softmax of the typed answers' log-probabilities, so it isn't a probability. "
         f"Log-probabilities: natural logarithms, the {request.aggregate} over "
-        f"{TOKENS_OF[request.part]} (“{plain(statement)}”).{describe_sums(answer.models)}"
+        f"{TOKENS_OF[request.part]} (“{plain(answer.models[0].answers[0].statement)}”)."
+        f"{describe_sums(answer.models)}"
     )
 
 

@@ -24,7 +24,7 @@ from pages.ui.queries.form import DrawField, Form, Widget
 from pages.ui.queries.grid import open_alternatives
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import links, predictions, screens, visitors
-from pages.ui.shared.messages import counted, show_error
+from pages.ui.shared.messages import counted, errors_shown
 from pages.ui.shared.model_columns import ModelColumn
 
 KIND = ManyKind()
@@ -42,7 +42,7 @@ EXAMPLES = (
     ("The official language of Mauritius is ___.", "English"),
 )
 EXAMPLE_TEXT = write_lines([BatchLine(0, *example) for example in EXAMPLES])
-NAMED = {"examples": EXAMPLE_TEXT}  # name in the URL -> the text
+EXAMPLES_IN_URL = "examples"  # in place of the text
 MAX_TYPED = 100_000  # characters
 MAX_ADDRESS = 6000  # characters of the sentences as a URL encodes them
 
@@ -64,7 +64,7 @@ def _layout(draw: DrawField) -> None:
     note = st.empty()  # always drawn, so that elements below keep their place during a rerun
     text = st.session_state[TEXT] or ""
     if len(quote(text)) <= MAX_ADDRESS:
-        links.set_param(PARAM, [next((name for name in NAMED if NAMED[name] == text), text)])
+        links.set_param(PARAM, [EXAMPLES_IN_URL if text == EXAMPLE_TEXT else text])
     else:
         note.caption("These sentences are too long for the URL. Export them as CSV below.")
 
@@ -74,7 +74,7 @@ def _type_sentences(_: object) -> str:
     if links.is_new_url():
         given = st.session_state.pop(OPENED, "") or st.query_params.get(PARAM)
         if given:
-            st.session_state[TEXT] = NAMED.get(given, given)
+            st.session_state[TEXT] = EXAMPLE_TEXT if given == EXAMPLES_IN_URL else given
     st.session_state.setdefault(TEXT, EXAMPLE_TEXT)
     if has_alternatives(typed := st.session_state[TEXT] or ""):
         del st.session_state[TEXT]
@@ -111,21 +111,14 @@ def _draw_upload(models: Sequence[str]) -> None:
         if file is None:
             return
 
-        def take(lines: Sequence[BatchLine]) -> None:
-            st.session_state[TEXT] = write_lines(lines)
-            st.session_state["many files"] = number + 1
-
-        try:
+        with errors_shown():
             lines = read_file(file.getvalue(), file.name, models=models)
-        except UserError as error:
-            show_error(str(error))
-            return
-        st.button(
-            f"Ask its {counted(len(lines), 'sentence')}",
-            icon=":material/play_arrow:",
-            on_click=take,
-            args=(lines,),
-        )
+            st.button(
+                f"Ask its {counted(len(lines), 'sentence')}",
+                icon=":material/play_arrow:",
+                on_click=st.session_state.update,
+                args=({TEXT: write_lines(lines), "many files": number + 1},),
+            )
 
 
 def _draw_summary(_: AskedLines, column: ModelColumn[BatchModelAnswers]) -> None:
@@ -137,9 +130,8 @@ def _draw_summary(_: AskedLines, column: ModelColumn[BatchModelAnswers]) -> None
         headline, rest = rest.split(": ", maxsplit=1)
         right, rest = rest.split("; ", maxsplit=1)
         ends = share_intervals(np.array(column.answer.n_right), np.array(column.answer.n_counted))
-        interval = f"{percent(float(ends.low))} to {percent(float(ends.high))}"
         predictions.draw_conclusion(f"<b>{escape(right)}</b>")
-        rest = f"{headline} ({interval}); {rest}"
+        rest = f"{headline} ({percent(float(ends.low))} to {percent(float(ends.high))}); {rest}"
     st.html(f'<div class="lx-muted">{escape(rest)}</div>')
 
 

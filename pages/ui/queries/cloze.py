@@ -53,8 +53,8 @@ def _layout(draw: DrawField) -> None:
         replace(one, help=published.get(one.label, ""))
         for one in widgets.examples_of(url_state.SENTENCE)
     ]
-    alternatives = widgets.Example(GRID_EXAMPLE, {url_state.SENTENCE.texts: GRID_EXAMPLE})
-    widgets.draw_chips([*(one for one in examples if one.label in CHIPS), alternatives])
+    chips = [one for one in examples if one.label in CHIPS]
+    widgets.draw_chips([*chips, widgets.Example(GRID_EXAMPLE, {"text": GRID_EXAMPLE})])
     widgets.draw_models_and_options(
         draw,
         "top_k",
@@ -78,8 +78,9 @@ def _draw_missing_blank(text: str) -> None:
             links.go(screens.ASK, {"tab": "Question", "question": text})
         return
     start, _, last = text.rstrip(".!").rpartition(" ")
-    whole = start and text[-1] in ".!"
-    values = {"text": f"{start if whole else text} ___.", "gold": last if whole else ""}
+    values = {"text": f"{text} ___.", "gold": ""}
+    if start and text[-1] in ".!":
+        values = {"text": f"{start} ___.", "gold": last}
     st.button(
         f"Add the blank: {plain(values['text'])}",
         icon=":material/add:",
@@ -91,12 +92,10 @@ def _draw_missing_blank(text: str) -> None:
 
 def _draw_all_examples() -> None:
     """Draw the link to the paper's queries as a list."""
-    examples = published_examples()
-    lines = [BatchLine(0, one.query, one.gold) for one in examples]
-    kept = links.params_without(("text", "gold", "k", "book", "look"))
-    there = {**kept, **screens.LIST, "sentences_many": write_lines(lines)}
+    lines = [BatchLine(0, one.query, one.gold) for one in published_examples()]
     if st.button(f"All {len(lines)} as a list", icon=":material/list:", key="all examples"):
-        links.go(screens.ASK, there)
+        kept = links.params_without(("text", "gold", "k", "book", "look"))
+        links.go(screens.ASK, {**kept, **screens.LIST, "sentences_many": write_lines(lines)})
 
 
 def _published(example: PublishedExample) -> str:
@@ -198,15 +197,17 @@ def _draw_below(
         if one.blanks[0].over == "rescored":
             notes.append(f"ranks only the {one.blanks[0].n_over:,} words it rescores.")
         caption += [plain(f"{url_state.title_of(one.name)}: {note}") for note in notes]
-    if {one.name for one in models} >= predictions.TWINS:
-        caption.append(predictions.TWIN_NOTE)
+    if {one.name for one in models} >= {"minilm-mlm", "minilm-mlm-twin"}:
+        caption.append(
+            "The twin is MiniLM-MLM trained on less text: without sixteen sources of facts, such "
+            "as GeoNames."
+        )
     text = answer.asked.request.text
     for example in (each for each in published_examples() if each.query == text):
         caption.append(plain(f"BERT-large's published log-probabilities: {_published(example)}."))
     st.caption(" ".join(caption))
-    words = [one.blanks[0].predictions[0].token for one in models]
-    words += filter(None, [answer.asked.request.gold])
-    proposed = {word_key(word): word for word in words}
+    words = [*(one.blanks[0].predictions[0].token for one in models), answer.asked.request.gold]
+    proposed = {word_key(word): word for word in words if word}
     kept_answers().setdefault(text, "\n".join(proposed.values()))
 
 
@@ -225,8 +226,7 @@ def _stored(asked: ClozeAsked) -> dict[str, Stored | None]:
 
 
 def _draw_inspection(answer: Answer[ClozeRequest, ClozeText, ModelAnswer]) -> None:
-    asked = answer.asked
-    passage = asked.shared.passage
+    asked, passage = answer.asked, answer.asked.shared.passage
     text = with_passage(asked.shared.query, passage).text() if passage else asked.request.text
     draw_inspection(text, asked.request)
 

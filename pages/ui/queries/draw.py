@@ -88,5 +88,5 @@ def _draw_more(tab: Tab[Any, Any, Any], request: Any) -> None:
 
 def _draw_unable(tab: Tab[Any, Any, Any], names: tuple[str, ...]) -> None:
     """Name the chosen models that can't answer."""
-    titles = ", ".join(map(predictions.short_title, names))
-    st.info(f"Not asked: {plain(titles)}. {tab.cannot}", icon=":material/block:")
+    titles = plain(", ".join(map(predictions.short_title, names)))
+    st.info(f"Not asked: {titles}. {tab.cannot}", icon=":material/block:")

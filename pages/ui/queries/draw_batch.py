@@ -36,12 +36,6 @@ from pages.ui.shared.model_columns import ModelColumn, draw_language_note, query
 from pages.ui.shared.query_queue import if_cached, queue_last
 
 STOPPED = "many stopped"  # session key: the hash of the batch that the user stopped
-FILTERS = ("all", "right", "wrong", "models differ")
-FILTERS_HELP = (
-    "**right**: the right answer is first in every model that has it among its candidates. "
-    "**wrong**: it isn't first in at least one of these models. **models differ**: their first "
-    "answers differ, ignoring case."
-)
 UNASKED = "Not asked: the batch was stopped."
 # The columns of each model in the CSV, and their fields in a row.
 CSV = {
@@ -65,17 +59,16 @@ def draw_batch() -> None:
     lines = read_lines(typed_sentences(), models=request.models)
     url_state.follow_query(lines, {"many_find": ""})
     request.check()
+    valid = [line for line in lines if not line.fault]
     if not visitors.is_local_user():
-        n_valid = sum(not line.fault for line in lines)
-        load_page_limits().check_sentences(n_valid, len(request.models))
+        load_page_limits().check_sentences(len(valid), len(request.models))
     history.add_entry(request, typed_sentences())
-    place, wrong = st.empty(), [line for line in lines if line.fault]
-    if wrong:
-        reasons = [f"Line {line.number}: {line.fault}" for line in wrong[:MAX_FAULTS]]
-        reasons += [f"And {len(wrong) - MAX_FAULTS:,} more."] if len(wrong) > MAX_FAULTS else []
+    place = st.empty()
+    if reasons := [f"Line {line.number}: {line.fault}" for line in lines if line.fault]:
+        if len(reasons) > MAX_FAULTS:
+            reasons[MAX_FAULTS:] = [f"And {len(reasons) - MAX_FAULTS:,} more."]
         place.warning("  \n".join(map(plain, reasons)), icon=":material/rule:")
-    texts = " ".join(line.text for line in lines if not line.fault)
-    draw_language_note(texts, request.models)
+    draw_language_note(" ".join(line.text for line in valid), request.models)
     columns = _draw_columns(Asked(request, lines))
     if not columns:
         return
@@ -147,19 +140,24 @@ def _draw_columns(asked: AskedLines) -> dict[str, ModelColumn[BatchModelAnswers]
     request, batch_id = asked.request, hash((asked.request, asked.shared))
     stopped = st.session_state.get(STOPPED) == batch_id
 
-    def query_model(name: str, installed: tuple[str, ...]) -> BatchModelAnswers:
-        here = replace(request, models=installed)
-        return _query_model(here, name, asked.shared, batch_id, stopped=stopped)
-
-    draw = partial(BATCH.draw, asked)
-    columns = query_models(request.models, query_model, BATCH.describe, draw=draw)
-    faults = [one.fault for column in columns.values() for one in column.answer.answers]
-    if stopped and (UNASKED in faults or len(columns) < len(request.models)):
+    columns = query_models(
+        request.models,
+        lambda name, installed: _query_model(
+            replace(request, models=installed), name, asked.shared, batch_id, stopped=stopped
+        ),
+        BATCH.describe,
+        draw=partial(BATCH.draw, asked),
+    )
+    has_rest = len(columns) < len(request.models) or any(
+        one.fault == UNASKED for column in columns.values() for one in column.answer.answers
+    )
+    if stopped and has_rest:
         st.button(
             "Resume",
             icon=":material/play_arrow:",
             help="Ask the remaining sentences.",
-            on_click=lambda: st.session_state.pop(STOPPED, None),
+            on_click=st.session_state.pop,
+            args=(STOPPED, None),
         )
     return columns
 
@@ -179,9 +177,6 @@ def _query_model(
     box, pace, parts = st.empty(), Pace(), list[BatchModelAnswers]()
     total = len(lines)
     bar: DeltaGenerator | None = None
-
-    def stop() -> None:
-        st.session_state[STOPPED] = batch_id
 
     def show_progress(step: Progress) -> None:
         done = first + step.done
@@ -203,7 +198,13 @@ def _query_model(
             if bar is None:
                 with box.container():
                     bar = st.progress(0.0)
-                    st.button("Stop", key=f"stop {name}", icon=":material/stop:", on_click=stop)
+                    st.button(
+                        "Stop",
+                        key=f"stop {name}",
+                        icon=":material/stop:",
+                        on_click=st.session_state.update,
+                        args=({STOPPED: batch_id},),
+                    )
             queue_last()
             part = next_part()
         parts.append(part)
@@ -212,8 +213,8 @@ def _query_model(
     if not parts:
         raise UserError("Stopped before the first answers. Press Resume to continue.")
     answer = join_answers(parts)
-    rest = (LineAnswer(fault=UNASKED),) * (total - len(answer.answers))
-    return replace(answer, answers=answer.answers + rest)
+    n_left = total - len(answer.answers)
+    return replace(answer, answers=answer.answers + (LineAnswer(fault=UNASKED),) * n_left)
 
 
 def _filtered_rows(answer: BatchAnswer) -> list[int]:
@@ -222,19 +223,27 @@ def _filtered_rows(answer: BatchAnswer) -> list[int]:
     find = left.text_input(
         "Find", key="many_find", bind=url_state.BOUND, placeholder="in sentences and answers"
     )
-    chosen = url_state.pick("Show", FILTERS, key="many_show", place=right, help=FILTERS_HELP)
+    chosen = url_state.pick(
+        "Show",
+        ("all", "right", "wrong", "models differ"),
+        key="many_show",
+        place=right,
+        help="**right**: the right answer is first in every model that has it among its "
+        "candidates. **wrong**: it isn't first in at least one of these models. "
+        "**models differ**: their first answers differ, ignoring case.",
+    )
     wanted = (find or "").strip().lower()
     rows = []
     for row, line in enumerate(answer.asked.shared):
-        words = (model.answers[row].word or "" for model in answer.models)
+        answers = [model.answers[row] for model in answer.models]
+        words = (one.word or "" for one in answers)
         searched = "\n".join((line.text, line.gold or "", *words)).lower()
-        verdicts = [model.answers[row].is_right for model in answer.models]
-        known = [right for right in verdicts if right is not None]
+        known = [one.is_right for one in answers if one.is_right is not None]
         kept = {
             "all": True,
             "right": bool(known) and all(known),
             "wrong": not all(known),
-            "models differ": differ(model.answers[row] for model in answer.models),
+            "models differ": differ(answers),
         }
         if wanted in searched and kept[str(chosen)]:
             rows.append(row)
@@ -261,8 +270,7 @@ def make_table(answer: BatchAnswer) -> pd.DataFrame:
     if with_gold:
         columns["gold"] = [line.gold for line in lines]
     for name, found in _tables(answer).items():
-        cells = [_answer_cell(one, line) for one, line in zip(found, lines, strict=True)]
-        columns |= answer_columns(name, found, cells)
+        columns |= answer_columns(name, found, list(map(_answer_cell, found, lines)))
         columns[f"{name} log-prob."] = [
             None if one.log_prob is None else fixed(one.log_prob, 2) for one in found
         ]

@@ -6,11 +6,11 @@ asks for, and a function that lays them out.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from itertools import chain
+from typing import Any, Generic
 
-from lama_core.requests import Request
+from lama_core.requests import SomeRequest
 
-R = TypeVar("R", bound=Request)
 Values = Mapping[str, Any]
 # Draws the widget of a field, and returns the field's value.
 DrawField = Callable[[str], Any]
@@ -31,7 +31,7 @@ class Widget:
 
 
 @dataclass(frozen=True, slots=True)
-class Form(Generic[R]):
+class Form(Generic[SomeRequest]):
     """A form.
 
     Attributes:
@@ -40,25 +40,22 @@ class Form(Generic[R]):
         layout: Draws all widgets.
     """
 
-    request: type[R]
+    request: type[SomeRequest]
     widgets: Mapping[str, Widget]
     layout: Callable[[DrawField], object]
 
-    def draw(self, **values: Any) -> R:
+    def draw(self, **values: Any) -> SomeRequest:
         """Draw the form; return the request. values: fields that have no widget."""
 
         def draw_field(name: str) -> Any:
-            if name not in self.widgets:
-                raise LookupError(f"the form of {self.request.python} has no widget for {name}")
             values[name] = self.widgets[name].draw(values)
             return values[name]
 
         self.layout(draw_field)
         return self.request(**values)
 
-    def params(self, request: R) -> dict[str, Any]:
+    def params(self, request: SomeRequest) -> dict[str, Any]:
         """The URL parameters of a request; None for a parameter that isn't in the URL."""
-        found: dict[str, Any] = {}
-        for widget in self.widgets.values():
-            found |= widget.params(request)
-        return found
+        return dict(
+            chain.from_iterable(one.params(request).items() for one in self.widgets.values())
+        )

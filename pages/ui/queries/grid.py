@@ -26,7 +26,7 @@ from lama_core.queries.grid import (
 from lama_core.queries.sentences import n_shared
 from pages.ui.queries import widgets
 from pages.ui.queries.form import DrawField, Form, Values, Widget
-from pages.ui.queries.grid_chart import HeatMapLook, draw_heat_map, is_right, shown_word
+from pages.ui.queries.grid_chart import LEAST, SCALES, draw_heat_map, is_right, shown_word
 from pages.ui.queries.tab import Tab
 from pages.ui.shared import links, predictions, screens, url_state
 from pages.ui.shared.messages import plain
@@ -36,11 +36,7 @@ from pages.ui.shared.tables import draw_table
 from pages.ui.shared.token_strips import colour_scale
 
 COLOURS = ("probability", "rank")
-LEAST = 1e-4  # the probability with the colour of unlikely words
 MOST_NAMED = 8  # sentences whose first words are in the line above a heat map
-# Theme -> colours of unlikely and likely words, the same for all models. The page's text colour is
-# readable on both, and likely words differ most from the page.
-SCALES = {"light": ("#eaf3fb", "#5ba4e3"), "dark": ("#1a2733", "#1f6aa5")}
 NO_BREAK = "\N{NO-BREAK SPACE}"
 # URL parameters of this view, and those of a sentence.
 OURS = (
@@ -132,27 +128,25 @@ def open_alternatives(texts: Sequence[str], right: str = "", *, replaces: bool =
         right: The right answer of one of them, if known.
         replaces: Whether the entry in the browser's history replaces the current one.
     """
-    kept = links.params_without((*OURS, *THEIRS))
-    there = {**kept, **screens.ALTERNATIVES, "grid": "\n".join(texts), RIGHT: right}
-    links.go(screens.ASK, there, replaces=replaces)
+    there = {**links.params_without((*OURS, *THEIRS)), **screens.ALTERNATIVES, RIGHT: right}
+    links.go(screens.ASK, {**there, "grid": "\n".join(texts)}, replaces=replaces)
 
 
 def _open(cell: GridCell) -> None:
     """Open a cell's sentence on the tab Sentence."""
     text = cell.text.replace("[MASK]", "___")
-    links.go(screens.ASK, links.params_without(OURS) | {"text": text, "gold": _right()})
+    links.go(screens.ASK, {**links.params_without(OURS), "text": text, "gold": _right()})
 
 
 def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
     """Draw a model's heat map, its table, and the words that all or single sentences have."""
     found, top_k = column.answer, asked.request.top_k
-    scored = asked.shared[: len(found.answers)]
-    names = names_of([query.text("___") for query in scored])
+    names = names_of([query.text("___") for query in asked.shared[: len(found.answers)]])
     by_rank = st.session_state.get("grid_by") == COLOURS[1]
-    most_rows = None if st.session_state.get(ALL_WORDS) else N_SHOWN
+    most = None if st.session_state.get(ALL_WORDS) else N_SHOWN
     predictions.draw_conclusion(_first_words(found, names, by_rank=by_rank))
-    look = HeatMapLook(scale(), LEAST, top_k, by_rank, most_rows, _right())
-    if clicked := draw_heat_map(found, names, look):
+    clicked = draw_heat_map(found, names, most, top_k=top_k, by_rank=by_rank, right=_right())
+    if clicked:
         _open(clicked)
     with st.expander("As a table"):
         if len(names) > 1:
@@ -167,17 +161,15 @@ def _draw_grid(asked: GridAsked, column: ModelColumn[ModelGrid]) -> None:
             st.html(f'<div class="lx-muted">{head}</div>{"".join(listed)}')
         st.caption(plain(found.note))
         rows = list(found.cells.values())
-        words: list[object] = [shown_word(row, _right()) for row in rows]
-        columns: dict[str, list[object]] = {"word": words}
+        columns: dict[str, list[object]] = {"word": [shown_word(row, _right()) for row in rows]}
         if any(row[0].group for row in rows):
             columns["group"] = [row[0].group for row in rows]
         for number, head in enumerate(names):
-            cells = [row[number] for row in rows]
             columns[head] = [
                 f"{predictions.probability(cell.prob)} ({cell.rank})"
                 if cell.prob is not None
                 else f"not among {N_KNOWN}"
-                for cell in cells
+                for cell in (row[number] for row in rows)
             ]
         picked = draw_table(
             pd.DataFrame(columns), key=f"grid table {found.name}", picks="single-cell", height=400
@@ -206,11 +198,6 @@ def _first_words(found: ModelGrid, names: list[str], *, by_rank: bool) -> str:
     return " · ".join([*parts, *["…"] * (len(names) > MOST_NAMED)])
 
 
-def scale() -> tuple[str, str]:
-    """The colours of unlikely and likely words in the page's theme."""
-    return SCALES[theme()]
-
-
 def names_of(texts: list[str]) -> list[str]:
     """The words that differ between the sentences; whole sentences if nothing else does."""
     words = [text.split() for text in texts]
@@ -223,14 +210,13 @@ def names_of(texts: list[str]) -> list[str]:
 def _draw_above(asked: GridAsked) -> None:
     """Draw the sentences that the alternatives make, and the heat maps' options and scale."""
     texts = [escape(query.text("___")) for query in asked.shared]
-    more = f" · and {len(texts) - MOST_NAMED} more" * (len(texts) > MOST_NAMED)
-    shown = " · ".join(texts[:MOST_NAMED]) + more
-    st.html(f"<div><b>{len(texts)} sentences:</b> {shown}</div>")
+    shown = texts[:MOST_NAMED] + [f"and {len(texts) - MOST_NAMED} more"] * (len(texts) > MOST_NAMED)
+    st.html(f"<div><b>{len(texts)} sentences:</b> {' · '.join(shown)}</div>")
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         by = url_state.pick("Colour", COLOURS, key="grid_by", label_visibility="collapsed")
         least = f"{LEAST:f}".rstrip("0") + " or less"
         low, middle = (least, "0.01") if by == COLOURS[0] else (str(N_KNOWN), "10")
-        st.html(colour_scale(f"log scale: {low}", scale(), "1", middle), width="content")
+        st.html(colour_scale(f"log scale: {low}", SCALES[theme()], "1", middle), width="content")
         st.toggle("All words", key=ALL_WORDS, bind=url_state.BOUND)
 
 
@@ -239,9 +225,8 @@ def _draw_below(answer: GridAnswer, *_: object) -> None:
     bases = {one.name: one.answers[0].blanks[0].shown_over() for one in answer.models}
     over = ", ".join(f"{predictions.short_title(name)} over {of}" for name, of in bases.items())
     over += "; compare colours within a model" * (len(set(bases.values())) > 1)
-    cells = (row[0] for model in answer.models for row in model.cells.values())
     arrow = "→: how the model continues the word in the sentence where it ranks best. "
-    arrow *= any(cell.begins for cell in cells)
+    arrow *= any(row[0].begins for model in answer.models for row in model.cells.values())
     st.caption(
         predictions.describe_candidates(answer.asked.candidates, sizes)
         + f" Probabilities: {plain(over)}. "

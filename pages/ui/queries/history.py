@@ -69,11 +69,7 @@ def add_entry(request: Request, text: str = "") -> None:
     """Add a query to the history; it replaces a query that differs only in the options."""
     entry = HistoryEntry(request, text)
     same = (entry.tab.name, entry.title, entry.models, entry.text)
-    others = [
-        one
-        for one in st.session_state.get(HISTORY, ())
-        if (one.tab.name, one.title, one.models, one.text) != same
-    ]
+    others = [one for one in entries() if (one.tab.name, one.title, one.models, one.text) != same]
     st.session_state[HISTORY] = (entry, *others)[:MAX_ENTRIES]
 
 
@@ -110,9 +106,9 @@ def draw_entries() -> None:
         height=320 if len(found) > 6 else "content", border=False, gap=None, key="history"
     ):
         for number, entry in enumerate(found):
-            models = ", ".join(map(url_state.title_of, entry.models))
+            models = plain(", ".join(map(url_state.title_of, entry.models)))
             st.button(
-                f"{plain(entry.title)} :gray[{entry.tab.name} · {plain(models)}]",
+                f"{plain(entry.title)} :gray[{entry.tab.name} · {models}]",
                 key=f"history {number}",
                 type="tertiary",
                 on_click=choose,

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from html import escape
+from operator import itemgetter
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core import glossary
+from lama_core.datasets.library.installed import STARTER
 from lama_core.models.protocols import TracedPart
 from lama_core.queries.cloze import ClozeRequest
 from lama_core.queries.inspect import inspect
@@ -38,7 +40,6 @@ EDIT = "Edit a word"
 RESTORED: dict[str, TracedPart] = {"states": "states", "attention": "attention", "MLP": "mlp"}
 TRACED = "traced"  # in the session: the request whose trace the user wants to see
 AS_MANY_AS_NEEDED, STEPS = "as needed", ("8", "50", "100", "200", "400", "1000")
-EXAMPLES_FROM = "starter"  # the data set whose names the example edits use
 
 
 def draw_inspection(text: str, asked: ClozeRequest) -> None:
@@ -137,15 +138,18 @@ def _draw_words(text: str, asked: ClozeRequest) -> None:
             help=f"Points of the integral. {AS_MANY_AS_NEEDED.capitalize()}: {AS_NEEDED}, within "
             "the time limit of a query.",
         )
-    request = _request(
-        text,
-        asked,
-        lens="tokens",
-        method=method,
-        answer=tracked or None,
-        steps=None if steps == AS_MANY_AS_NEEDED else int(steps),
+    _draw_lens(
+        _request(
+            text,
+            asked,
+            lens="tokens",
+            method=method,
+            answer=tracked,
+            steps=None if steps == AS_MANY_AS_NEEDED else int(steps),
+        ),
+        _draw_attribution,
+        file_name="words",
     )
-    _draw_lens(request, _draw_attribution, file_name="words")
 
 
 def _draw_attribution(found: ModelAttribution, _: str) -> None:
@@ -172,26 +176,24 @@ def _draw_attribution(found: ModelAttribution, _: str) -> None:
 
 def _most_added(found: ModelAttribution) -> str:
     """The token that changes the answer's log-probability most, as HTML; empty if none is known."""
-    known = zip(found.values, found.tokens, strict=True)
-    changes = [(value, token) for value, token in known if value is not None]
+    both = zip(found.values, found.tokens, strict=True)
+    changes = [(abs(value), value, token) for value, token in both if value is not None]
     if not changes:
         return ""
-    value, token = max(changes, key=lambda change: abs(change[0]))
-    verb = "raises" if value >= 0 else "lowers"
+    _, value, token = max(changes, key=itemgetter(0))
     return (
-        f"<b>{escape(token)}</b> {verb} the log-probability of <b>{escape(found.word)}</b> most: "
-        f"{fixed(value, 2, signed=True)}."
+        f"<b>{escape(token)}</b> {'raises' if value >= 0 else 'lowers'} the log-probability of "
+        f"<b>{escape(found.word)}</b> most: {fixed(value, 2, signed=True)}."
     )
 
 
 def _draw_trace(text: str, asked: ClozeRequest) -> None:
     left, middle, right = st.columns(3, vertical_alignment="bottom")
     name, _ = _known_name(text)
-    # Streamlit warns of a default next to a value that was just set.
-    default = "" if url_state.follow_query(text, {"subject": name}) else name
     subject = left.text_input(
         "Subject",
-        default,
+        # Streamlit warns of a default next to a value that was just set.
+        "" if url_state.follow_query(text, {"subject": name}) else name,
         key="subject",
         bind=url_state.BOUND,
         help="The words of the sentence whose embeddings get noise.",
@@ -212,7 +214,7 @@ def _draw_trace(text: str, asked: ClozeRequest) -> None:
         asked,
         lens="trace",
         subject=subject,
-        answer=tracked or None,
+        answer=tracked,
         restore=RESTORED[restored],
     )
     if st.button("Trace", type="primary", icon=":material/play_arrow:"):
@@ -237,18 +239,12 @@ def _draw_logit(text: str, asked: ClozeRequest) -> None:
         placeholder="no other answer",
         help="Another answer: the parts of its logit are subtracted.",
     )
-    request = _request(
-        text,
-        asked,
-        lens="logit",
-        answer=tracked or None,
-        against=" ".join((against or "").split()) or None,
-    )
-    _draw_lens(request, draw_logit)
+    other = " ".join((against or "").split()) or None
+    _draw_lens(_request(text, asked, lens="logit", answer=tracked, against=other), draw_logit)
 
 
-def _choose_tracked(place: DeltaGenerator, text: str) -> str:
-    """Draw the field for the answer to track; "" means each model's first answer."""
+def _choose_tracked(place: DeltaGenerator, text: str) -> str | None:
+    """Draw the field for the answer to track; None means each model's first answer."""
     url_state.follow_query(text, {"explain": ""})
     typed = place.text_input(
         TRACKED_ANSWER.capitalize(),
@@ -256,7 +252,7 @@ def _choose_tracked(place: DeltaGenerator, text: str) -> str:
         bind=url_state.BOUND,
         placeholder="each model's first answer",
     )
-    return " ".join((typed or "").split())
+    return " ".join((typed or "").split()) or None
 
 
 def _known_name(text: str) -> tuple[str, str]:
@@ -264,7 +260,7 @@ def _known_name(text: str) -> tuple[str, str]:
 
     Both are empty if the text contains no starter subject.
     """
-    starter = cache.dataset_of(EXAMPLES_FROM)
+    starter = cache.dataset_of(STARTER)
     known = [
         (len(fact.subject), fact.subject, relation.name)
         for relation in starter.relations

@@ -28,8 +28,13 @@ def draw_layers(found: ModelLayers, title: str) -> None:
         )
     )
     st.html(colour_scale("rank, log scale: 1", COLOURS[::-1], f"{found.n_candidates:,}"))
-    most = ROW * len(found.layers)
-    draw_figure(layer_ranks(found, title), {}, f"ranks in {found.name}", most=most, legend=False)
+    draw_figure(
+        layer_ranks(found, title),
+        {},
+        f"ranks in {found.name}",
+        most=ROW * len(found.layers),
+        legend=False,
+    )
     with st.expander("As a table"):
         draw_table(layers_table(found))
     for note in found.notes:
@@ -55,8 +60,11 @@ def layers_table(found: ModelLayers) -> pd.DataFrame:
     """A row per layer, last layer first: its answer, each word's rank and log-probability."""
     rows = []
     for layer in reversed(found.layers):
-        row = {"layer": layer.title, "first answer": layer.first}
-        row["its log-prob."] = fixed(layer.log_prob, 2)
+        row = {
+            "layer": layer.title,
+            "first answer": layer.first,
+            "its log-prob.": fixed(layer.log_prob, 2),
+        }
         for word, name in zip(found.words, _titles_of_words(found), strict=True):
             row[f"{name}: rank"] = f"{word.ranks[layer.number]:,}"
             row[f"{name}: log-prob."] = fixed(word.log_probs[layer.number], 2)

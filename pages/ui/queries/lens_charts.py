@@ -17,7 +17,6 @@ from pages.ui.shared.figures import draw_figure
 from pages.ui.shared.messages import counted, plain
 from pages.ui.shared.tables import draw_table
 
-MAX_TEXTS = 8  # layers; with more, the cells have no numbers
 PART_TITLES = {"attention": "attention", "mlp": "MLP"}
 SHORT = {"embedding": "emb.", "remainder": "rest"}  # names on the axis
 OTHER = "other"  # the series of parts that aren't in a layer
@@ -53,21 +52,22 @@ def _largest(found: ModelTrace) -> str:
     if best is None:
         return ""
     value, layer, token = best
-    prob = predictions.probability(value)
     return (
         f" Apart from the blank's position, restoring layer {layer} at "
-        f"<b>{escape(found.tokens[token])}</b> brings it back most, to {prob}."
+        f"<b>{escape(found.tokens[token])}</b> brings it back most, to "
+        f"{predictions.probability(value)}."
     )
 
 
 def _token_titles(found: ModelTrace) -> list[str]:
-    marked = zip(found.tokens, found.in_subject, strict=True)
-    return [f"{token} *" if inside else token for token, inside in marked]
+    return [
+        f"{token} *" if inside else token
+        for token, inside in zip(found.tokens, found.in_subject, strict=True)
+    ]
 
 
 def trace_map(found: ModelTrace) -> Figure:
     """Heat map of effects: a row per token, the first at the top, and a column per layer."""
-    n_layers = len(found.restored)
     cells = [
         {
             "token": str(at),
@@ -97,7 +97,7 @@ def trace_map(found: ModelTrace) -> Figure:
         ),
         series="token",
         names={str(at): title for at, title in enumerate(_token_titles(found))},
-        text="text" if n_layers <= MAX_TEXTS else "",
+        text="text" if len(found.restored) <= 8 else "",  # more layers leave no place for numbers
         title="effects",
     )
 
@@ -111,15 +111,14 @@ def _cell(effect: float) -> str:
 def trace_table(found: ModelTrace) -> pd.DataFrame:
     """A row per layer, last layer first, and a column per token: restored probabilities."""
     titles = [f"{at}. {title}" for at, title in enumerate(_token_titles(found), start=1)]
-    rows = [
+    return pd.DataFrame(
         {"layer": layer}
         | {
             title: "" if value is None else predictions.probability(value)
             for title, value in zip(titles, values, strict=True)
         }
         for layer, values in reversed(list(enumerate(found.restored, start=1)))
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def draw_logit(found: ModelLogit, title: str) -> None:

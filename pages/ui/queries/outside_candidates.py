@@ -32,8 +32,8 @@ def draw_outside_candidates(kind: str, answers: Sequence[ModelAnswer], blank: in
     mostly = {name: one for name, one in found.items() if one.mostly_outside and name not in beaten}
     if mostly:
         shares = (f"{title_of(name)} {percent(one.outside or 0)} %" for name, one in mostly.items())
-        text = f"Most of the probability is outside the candidates: {'; '.join(shares)}."
-        st.markdown(plain(text), width="stretch")
+        said = plain("; ".join(shares))
+        st.markdown(f"Most of the probability is outside the candidates: {said}.", width="stretch")
     seconds = max(1, round(cache.usual_seconds(kind, [model.name for model in answers])))
     lists = {one.not_ranked.ranked_with for one in beaten.values() if one.not_ranked}
     for name in (name for name in BUTTONS if name in lists):

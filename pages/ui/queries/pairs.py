@@ -1,5 +1,6 @@
 """The view Score: which pair completes the analogy best, and which tokens decide it."""
 
+import re
 from html import escape
 
 import streamlit as st
@@ -27,20 +28,6 @@ BEST = {
     "sum": "The pair with the highest sum of log-probabilities is the model's choice.",
     "mean": "The pair with the lowest {measure} is the model's choice.",
 }
-HOW = (
-    "{Measure} = exp(− mean log-probability of the tokens); log-probabilities are natural "
-    "logarithms. The stronger a token's colour, the less likely the token; the number is its "
-    "log-probability."
-)
-MASKED_SUM = (
-    " Pseudo-log-likelihood: the sum of the tokens' log-probabilities, each token hidden in turn."
-)
-FIRST_TOKEN = (
-    " ·: a causal model's first token, which perplexity doesn't count. (*Only these answers* "
-    "scores it after a token for the start of a text.)"
-)
-
-
 # Query pair, and pairs that could complete the analogy; the right one comes first.
 EXAMPLES = (
     ("Paris:France", "Rome:Italy, Italy:Rome, Rome:Germany, Rome:Berlin"),
@@ -118,23 +105,20 @@ def _draw_pairs(
     scores, gold = column.answer, asked.shared.gold
     measure = KINDS[scores.kind].measure
     if scores.ranked:
-        first, *others = ["\u00a0:\u00a0".join(pair.pair) for pair in scores.ranked]
-        before = f", before {escape(others[0])}" if others else ""
-        right = scores.ranked[0].pair == gold
-        mark = predictions.MARKS[right if gold else None]
-        predictions.draw_conclusion(f"Ranks <b>{escape(first)}</b>{mark} first{before}.")
+        first, *others = [escape("\u00a0:\u00a0".join(pair.pair)) for pair in scores.ranked]
+        mark = predictions.MARKS[scores.ranked[0].pair == gold if gold else None]
+        before = f", before {others[0]}" if others else ""
+        predictions.draw_conclusion(f"Ranks <b>{first}</b>{mark} first{before}.")
     parts = [heat_scale(column.colour)]
     for pair in scores.ranked:
         head, tail = map(escape, pair.pair)
         tail += " ✓" * (pair.pair == gold)
-        values = (
-            f"{KINDS[scores.kind].total} {fixed(pair.log_prob, 2)}",
-            f"{measure} {_three_digits(pair.mean_perplexity)}, {counted(pair.n_tokens, 'token')}",
-        )
         parts.append(
             f'<div class="lx-pair"><span class="lx-muted">{pair.rank}</span><b>{head} : {tail}</b>'
-            + "".join(f'<span class="lx-muted">{value}</span>' for value in values)
-            + f"</div>{heat_strip(pair.tokens, column.colour)}"
+            f'<span class="lx-muted">{KINDS[scores.kind].total} {fixed(pair.log_prob, 2)}</span>'
+            f'<span class="lx-muted">{measure} {_three_digits(pair.mean_perplexity)}, '
+            f"{counted(pair.n_tokens, 'token')}</span></div>"
+            f"{heat_strip(pair.tokens, column.colour)}"
         )
     if scores.n_left_out:
         parts.append(
@@ -149,14 +133,26 @@ def _three_digits(value: float) -> str:
 
 
 def _draw_caption(answer: Answer[ScoreRequest, PairSentences, ModelScores], *_: object) -> None:
-    measures = list(dict.fromkeys(KINDS[one.kind].measure for one in answer.models))
-    measure = measures[0] if len(measures) == 1 else "(pseudo-)perplexity"
-    text = f"{BEST[answer.asked.request.normalise]} {HOW}"
-    at = next(number for number, letter in enumerate(measure) if letter.isalpha())
-    capital = measure[:at] + measure[at].upper() + measure[at + 1 :]
-    first = FIRST_TOKEN * any(one.kind == "causal" for one in answer.models)
-    hidden = MASKED_SUM * any(KINDS[one.kind].sees_both for one in answer.models)
-    st.caption(text.format(measure=measure, Measure=capital) + hidden + first)
+    measures = {KINDS[one.kind].measure for one in answer.models}
+    measure = measures.pop() if len(measures) == 1 else "(pseudo-)perplexity"
+    capital = re.sub(r"[a-z]", lambda found: found[0].upper(), measure, count=1)
+    text = (
+        BEST[answer.asked.request.normalise].format(measure=measure)
+        + f" {capital} = exp(− mean log-probability of the tokens); log-probabilities are natural "
+        "logarithms. The stronger a token's colour, the less likely the token; the number is its "
+        "log-probability."
+    )
+    if any(KINDS[one.kind].sees_both for one in answer.models):
+        text += (
+            " Pseudo-log-likelihood: the sum of the tokens' log-probabilities, each token hidden "
+            "in turn."
+        )
+    if any(one.kind == "causal" for one in answer.models):
+        text += (
+            " ·: a causal model's first token, which perplexity doesn't count. (*Only these "
+            "answers* scores it after a token for the start of a text.)"
+        )
+    st.caption(text)
 
 
 PAIRS = Tab(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from itertools import cycle
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, cast
 from urllib.parse import quote
 
 import msgspec
@@ -38,6 +38,7 @@ from pages.ui.queries.table import all_tabs, tab_of
 from pages.ui.shared import cache, links, predictions, url_state, visitors
 from pages.ui.shared.export import draw_export, made_with
 from pages.ui.shared.messages import errors_shown, plain, show_error
+from pages.ui.shared.model_columns import boxes_in_rows
 from pages.ui.shared.query_queue import if_cached, queue_last
 
 MAX_PINS = 12
@@ -46,7 +47,6 @@ N_SHOWN = 5
 PER_ROW = 3
 PARAM = "pin"
 MAX_ADDRESS = 6000  # characters of all pins in a URL
-MAX_FILE = 1  # MB
 # In the session: the pinned requests, and the errors of the URL's pins.
 PINS, FAULTS = "pinned", "pin faults"
 ABOVE = "query above the pins"  # in the session: the query whose answers the page shows
@@ -54,9 +54,6 @@ ABOVE = "query above the pins"  # in the session: the query whose answers the pa
 ASKED, ALLOWED = "pins asked", "pins allowed"
 
 FORMER_KINDS = {"sentence": "cloze"}  # as pins of earlier versions name them
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,6 @@ class PinnedAnswers:
         right: The right answer, or empty.
         settings: Setting -> value, for the settings on which the answers depend.
         precision: The model's precision.
-        device: The model's device.
     """
 
     name: str
@@ -86,36 +82,11 @@ class PinnedAnswers:
     right: str
     settings: dict[str, str]
     precision: str
-    device: str
-
-    def aspects(self) -> dict[str, str]:
-        """Setting -> value, for the settings on which the answers depend."""
-        return self.settings | {"precision": settings_text(self.precision, self.device) or "fp32"}
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnPin:
-    """A pin on the page.
-
-    Attributes:
-        found: Model -> its answers.
-        n_unasked: The number of models not queried yet.
-        note: A placeholder for the pin's settings.
-    """
-
-    found: dict[str, PinnedAnswers]
-    n_unasked: int
-    note: DeltaGenerator
-
-
-def _kinds() -> dict[str, type[ModelSettings]]:
-    """The kinds of query that can be pinned: name in a record -> request."""
-    return {tab.kind.name: tab.form.request for tab in all_tabs().values() if tab.kind.answer_field}
-
-
-def kind_of(request: object) -> str:
-    """The name of a request's kind in a record; empty if such requests can't be pinned."""
-    return next((name for name, kind in _kinds().items() if type(request) is kind), "")
+# A pin on the page: each model's answers, the number of models not queried yet, and a placeholder
+# for the pin's settings.
+DrawnPin = tuple[dict[str, PinnedAnswers], int, DeltaGenerator]
 
 
 def pinned() -> tuple[Request, ...]:
@@ -126,14 +97,14 @@ def pinned() -> tuple[Request, ...]:
             try:
                 _add(read_pin(_decoded(text, "it", object)))
             except UserError as error:
-                fault = f"A pin in this URL was excluded: {error}"
-                st.session_state[FAULTS] = (*st.session_state.get(FAULTS, ()), fault)
+                faults = st.session_state.setdefault(FAULTS, [])
+                faults.append(f"A pin in this URL was excluded: {error}")
     return cast(tuple[Request, ...], st.session_state[PINS])
 
 
 def write_pin(request: Request) -> dict[str, Any]:
     """The record of a pinned request."""
-    return {"kind": kind_of(request), **record(request)}
+    return {"kind": tab_of(request).kind.name, **record(request)}
 
 
 def read_pin(given: object) -> Request:
@@ -144,14 +115,13 @@ def read_pin(given: object) -> Request:
     """
     fields = dict(given) if isinstance(given, dict) else {}
     name = str(fields.pop("kind", ""))
-    kinds = _kinds()
-    kind = kinds.get(FORMER_KINDS.get(name, name))
-    if kind is None:
-        raise UserError(f"it has no known kind of query. Set `kind` to one of {', '.join(kinds)}.")
-    request = cast(Any, from_record(cast(Any, kind), fields))
+    tabs = {tab.kind.name: tab for tab in all_tabs().values() if tab.kind.answer_field}
+    tab = tabs.get(FORMER_KINDS.get(name, name))
+    if tab is None:
+        raise UserError(f"it has no known kind of query. Set `kind` to one of {', '.join(tabs)}.")
+    request = cast(Any, from_record(cast(Any, tab.form.request), fields))
     request.check()
     url_state.check_named(request, getattr(request, "open_book", None))
-    tab = tab_of(request)
     cache.prepared(tab.kind, request)
     tab.form.params(request)  # it can be opened on its tab
     return cast(Request, request)
@@ -175,7 +145,7 @@ def read_file(data: bytes, name: str) -> tuple[Request, ...]:
     return tuple(requests)
 
 
-def _decoded(data: str | bytes, name: str, kind: type[T]) -> T:
+def _decoded(data: str | bytes, name: str, kind: Any) -> Any:
     """Decode JSON from a URL or an upload; raise UserError if it isn't of the given kind."""
     try:
         return msgspec.json.decode(data, type=kind)
@@ -191,8 +161,8 @@ def _decoded(data: str | bytes, name: str, kind: type[T]) -> T:
 
 def _add(*requests: Request) -> None:
     """Append requests to the pins, without duplicates."""
-    every = dict.fromkeys((*st.session_state.get(PINS, ()), *requests))
-    st.session_state[PINS] = tuple(every)[:MAX_PINS]
+    before = st.session_state.get(PINS, ())
+    st.session_state[PINS] = tuple(dict.fromkeys((*before, *requests)))[:MAX_PINS]
 
 
 def _remove(request: Request) -> None:
@@ -221,27 +191,25 @@ def draw_history(place: DeltaGenerator) -> None:
     """Draw the popover with earlier queries and the upload of a file of pins."""
     with place, st.popover("History", icon=":material/history:", type="tertiary"):
         history.draw_entries()
-        if visitors.may("upload"):
-            _draw_upload()
-
-
-def _draw_upload() -> None:
-    number = st.session_state.get("pin files", 0)
-    file = st.file_uploader(
-        "Pins from a file",
-        type="json",
-        key=f"pin file {number}",
-        max_upload_size=MAX_FILE,
-        help="The JSON that Export under the pins saves.",
-    )
-    if file is None:
-        return
-
-    with errors_shown():
-        requests = read_file(file.getvalue(), file.name)
-        label = f"Replace current pins with these {len(requests)}"
-        values = {PINS: tuple(dict.fromkeys(requests)), "pin files": number + 1}
-        st.button(label, on_click=st.session_state.update, args=(values,))
+        if not visitors.may("upload"):
+            return
+        number = st.session_state.get("pin files", 0)
+        file = st.file_uploader(
+            "Pins from a file",
+            type="json",
+            key=f"pin file {number}",
+            max_upload_size=1,  # MB
+            help="The JSON that Export under the pins saves.",
+        )
+        if file is None:
+            return
+        with errors_shown():
+            requests = read_file(file.getvalue(), file.name)
+            st.button(
+                f"Replace current pins with these {len(requests)}",
+                on_click=st.session_state.update,
+                args=({PINS: tuple(dict.fromkeys(requests)), "pin files": number + 1},),
+            )
 
 
 def draw_pinned() -> None:
@@ -258,8 +226,10 @@ def draw_pinned() -> None:
     if not requests:
         return
     st.subheader("Pinned", anchor=False)
-    pins = map(write_pin, requests)
-    texts = [json.dumps(pin, ensure_ascii=False, separators=(",", ":")) for pin in pins]
+    texts = [
+        json.dumps(pin, ensure_ascii=False, separators=(",", ":"))
+        for pin in map(write_pin, requests)
+    ]
     fits = sum(len(quote(text)) for text in texts) <= MAX_ADDRESS
     if fits:
         links.set_param(PARAM, texts)
@@ -269,19 +239,26 @@ def draw_pinned() -> None:
     above = st.container()
     colours = model_colours([name for one in requests for name in history.HistoryEntry(one).models])
     drawn: dict[Request, DrawnPin] = {}
-    for first in range(0, len(requests), PER_ROW):
-        row = requests[first : first + PER_ROW]
-        boxes = st.columns(min(len(requests), PER_ROW), border=True)
-        for number, (request, box) in enumerate(zip(row, boxes, strict=False), start=first):
-            spread = len(requests) == 1
-            with box:
-                drawn[request] = _draw_one(request, colours, f"pin {number}", spread=spread)
+    spread = len(requests) == 1
+    boxes = boxes_in_rows(len(requests), PER_ROW, border=True)
+    for number, (request, box) in enumerate(zip(requests, boxes, strict=False)):
+        with box:
+            drawn[request] = _draw_one(request, colours, f"pin {number}", spread=spread)
     with above:
-        _draw_unasked(sum(one.n_unasked for one in drawn.values()))
+        if n := sum(n_unasked for _, n_unasked, _ in drawn.values()):
+            st.button(
+                f"Run the next {N_ASKED} of {n}" if n > N_ASKED else f"Run the other {n}",
+                key="pins ask",
+                icon=":material/play_arrow:",
+                on_click=st.session_state.update,
+                args=({ALLOWED: st.session_state.get(ALLOWED, N_ASKED) + N_ASKED},),
+                help=f"A query is one pin with one model. Only the first {N_ASKED} run without a "
+                "click.",
+            )
         _draw_made(drawn)
         if not fits:
             st.caption("Too many pins for a URL; export them as JSON.")
-    _draw_export(requests, {request: one.found for request, one in drawn.items()})
+    _draw_export(requests, {request: found for request, (found, *_) in drawn.items()})
 
 
 def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread: bool) -> DrawnPin:
@@ -296,28 +273,31 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
     here = tuple(name for name in entry.models if is_here(find_model(name)))
     side = st.columns(len(entry.models)) if spread and entry.models else [st.container()]
     for name, spot in zip(entry.models, cycle(side), strict=False):
-        head = f'<span class="lx-dot" style="background:{colours[name]}"></span>'
-        head = f'<div class="lx-head">{head}<b>{escape(url_state.title_of(name))}</b></div>'
+        head = (
+            f'<div class="lx-head"><span class="lx-dot" style="background:{colours[name]}"></span>'
+            f"<b>{escape(url_state.title_of(name))}</b></div>"
+        )
         place = spot.empty()
-        status = "querying" if name in here else "not installed"
-        place.html(f'{head}<div class="lx-muted">{status}</div>')
-        if name in here:
-            with spot, errors_shown():
-                listed = if_cached(partial(_ask, request, name, here))
-                if listed is None:
-                    asked: set[tuple[Request, str]] = st.session_state.setdefault(ASKED, set())
-                    if len(asked) < st.session_state.get(ALLOWED, N_ASKED):
-                        asked.add((request, name))
-                    if (request, name) in asked:
-                        queue_last()
-                        listed = _ask(request, name, here)
-                if listed is None:
-                    n_unasked += 1
-                    place.html(f'{head}<div class="lx-muted">not queried yet</div>')
-                else:
-                    found[name] = listed
-                    has_probs = isinstance(request, ClozeRequest | RankRequest | SolveRequest)
-                    place.html(head + _table(listed, colours[name] if has_probs else ""))
+        if name not in here:
+            place.html(f'{head}<div class="lx-muted">not installed</div>')
+            continue
+        place.html(f'{head}<div class="lx-muted">querying</div>')
+        with spot, errors_shown():
+            listed = if_cached(partial(_ask, request, name, here))
+            if listed is None:
+                asked: set[tuple[Request, str]] = st.session_state.setdefault(ASKED, set())
+                if len(asked) < st.session_state.get(ALLOWED, N_ASKED):
+                    asked.add((request, name))
+                if (request, name) in asked:
+                    queue_last()
+                    listed = _ask(request, name, here)
+            if listed is None:
+                n_unasked += 1
+                place.html(f'{head}<div class="lx-muted">not queried yet</div>')
+            else:
+                found[name] = listed
+                has_probs = isinstance(request, ClozeRequest | RankRequest | SolveRequest)
+                place.html(head + _table(listed, colours[name] * has_probs))
     note = st.empty()
     with st.container(horizontal=True):
         st.button(
@@ -337,21 +317,7 @@ def _draw_one(request: Request, colours: Mapping[str, str], key: str, *, spread:
             on_click=_remove,
             args=(request,),
         )
-    return DrawnPin(found, n_unasked, note)
-
-
-def _draw_unasked(n: int) -> None:
-    """Draw the button that runs the pins' next queries. n: the number of queries not run yet."""
-    if not n:
-        return
-    st.button(
-        f"Run the next {N_ASKED} of {n}" if n > N_ASKED else f"Run the other {n}",
-        key="pins ask",
-        icon=":material/play_arrow:",
-        on_click=st.session_state.update,
-        args=({ALLOWED: st.session_state.get(ALLOWED, N_ASKED) + N_ASKED},),
-        help=f"A query is one pin with one model. Only the first {N_ASKED} run without a click.",
-    )
+    return found, n_unasked, note
 
 
 def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
@@ -363,10 +329,15 @@ def _ask(request: Request, name: str, here: tuple[str, ...]) -> PinnedAnswers:
     compared = cast(ModelSettings, replace(request, **more))
     one = cache.answer(kind, compared, name)
     asked = Asked(compared, cache.prepared(kind, compared), cache.candidates_for(compared))
-    answers = kind.first_answers(asked, one, N_SHOWN)
-    gold, settings = kind.gold(asked, one), kind.settings(asked, one)
-    right = str(getattr(request, "gold", None) or "").strip()
-    return PinnedAnswers(name, answers, gold, right, settings, one.precision, one.device)
+    return PinnedAnswers(
+        name,
+        words=kind.first_answers(asked, one, N_SHOWN),
+        gold=kind.gold(asked, one),
+        right=str(getattr(request, "gold", None) or "").strip(),
+        settings=kind.settings(asked, one)
+        | {"precision": settings_text(one.precision, one.device) or "fp32"},
+        precision=one.precision,
+    )
 
 
 def _table(listed: PinnedAnswers, colour: str) -> str:
@@ -384,8 +355,7 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
         cells = "<td></td><td></td>" * bool(colour) + f'<td class="num muted">{log}</td>'
         if colour and value is not None:
             prob = math.exp(value)
-            look = f"width:{100 * prob:.2f}%;background:{colour}"
-            cells = f'<td class="bar"><div style="{look}"></div></td>'
+            cells = predictions.bar_cell(prob, f"background:{colour}")
             cells += predictions.value_cells(prob, log, log_name)
         rows += (
             f'<tr class="{"gold" if word_key(word) == right else ""}">'
@@ -395,37 +365,40 @@ def _table(listed: PinnedAnswers, colour: str) -> str:
     head = "<thead><tr><th>#</th><th>answer</th>"
     head += f'<th class="num" colspan="2">{name}</th>' * bool(colour)
     head += f'<th class="num {predictions.DETAIL * bool(colour)}">{log_name}</th></tr></thead>'
-    gold = f'<div class="lx-muted">{escape(listed.gold)}</div>' if listed.gold else ""
-    return f'<table class="lx">{head}<tbody>{rows}</tbody></table>{gold}'
+    table = f'<table class="lx">{head}<tbody>{rows}</tbody></table>'
+    return table + f'<div class="lx-muted">{escape(listed.gold)}</div>' * bool(listed.gold)
 
 
 def _aspects(request: Request, found: Mapping[str, PinnedAnswers]) -> dict[str, str]:
     """Setting -> value of a pin; several values if its models differ."""
-    titles = ", ".join(map(url_state.title_of, history.HistoryEntry(request).models))
-    values: dict[str, dict[str, None]] = {"models": {titles: None}}
+    titles = map(url_state.title_of, history.HistoryEntry(request).models)
+    values: dict[str, dict[str, None]] = {"models": {", ".join(titles): None}}
     for listed in found.values():
-        for name, value in listed.aspects().items():
+        for name, value in listed.settings.items():
             values.setdefault(name, {}).update({value: None} if value else {})
     return {name: "; ".join(value) for name, value in values.items()}
 
 
 def _draw_made(drawn: Mapping[Request, DrawnPin]) -> None:
     """Draw each answered pin's settings; settings that differ between pins are bold."""
-    answered = {request: pin for request, pin in drawn.items() if not pin.n_unasked}
-    settings = [_aspects(request, pin.found) for request, pin in answered.items()]
-    names = list(dict.fromkeys(name for one in settings for name in one))
-    differing = {name for name in names if len({one.get(name, "") for one in settings}) > 1}
-    for one, pin in zip(settings, answered.values(), strict=True):
-        lines = [
-            f"**{name}: {plain(value)}**" if name in differing else f"{name}: {plain(value)}"
-            for name, value in one.items()
-            if value and (name != "models" or name in differing)
-        ]
-        pin.note.caption("  \n".join(lines))
+    settings = [
+        (_aspects(request, found), note)
+        for request, (found, n_unasked, note) in drawn.items()
+        if not n_unasked
+    ]
+    names = dict.fromkeys(name for one, _ in settings for name in one)
+    differing = [name for name in names if len({one.get(name, "") for one, _ in settings}) > 1]
+    for one, note in settings:
+        note.caption(
+            "  \n".join(
+                f"**{name}: {plain(value)}**" if name in differing else f"{name}: {plain(value)}"
+                for name, value in one.items()
+                if value and (name != "models" or name in differing)
+            )
+        )
     if len(settings) > 1:
-        listed = ", ".join(name for name in names if name in differing)
         comparison = (
-            f"Differ between pins (in bold): {listed}."
+            f"Differ between pins (in bold): {', '.join(differing)}."
             if differing
             else "All pins have the same models, candidates and precision."
         )
@@ -446,7 +419,7 @@ def _draw_export(
             "begins": begins,
             "log_prob": value,
             "gold": listed.gold or None,
-            **listed.aspects(),
+            **listed.settings,
         }
         for number, request in enumerate(requests, start=1)
         for listed in found[request].values()

@@ -104,12 +104,11 @@ def _since(request: AskRequest, name: str) -> float:
 
 def _draw_below(answer: Answer[AskRequest, None, ModelText], *_: object) -> None:
     """Draw the button that asks servers again, and how to read the answers."""
-    request = answer.asked.request
     servers = [one.name for one in answer.models if one.generated.made]
 
     def ask_again() -> None:
-        times = {replace(request, models=(name,)): time.time() for name in servers}
-        st.session_state[AGAIN] = st.session_state.get(AGAIN, {}) | times
+        times = st.session_state.setdefault(AGAIN, {})
+        times |= {replace(answer.asked.request, models=(one,)): time.time() for one in servers}
 
     if servers:
         st.button(
@@ -146,24 +145,27 @@ def _draw_stored(asked: Asked[AskRequest, None]) -> None:
         rows = cache.finished_run(run).facts.dropna(subset=["answer"]).set_index("query")
         golds, question = asked.request.golds, asked.request.question.strip()
         if question not in rows.index:
-            text = "has no stored answer to this question: download it, or choose an example."
-            st.info(f"{plain(url_state.title_of(name))} {text}", icon=":material/inventory_2:")
+            st.info(
+                f"{plain(url_state.title_of(name))} has no stored answer to this question: "
+                "download it, or choose an example.",
+                icon=":material/inventory_2:",
+            )
             continue
         row = rows.loc[[question]].iloc[0]
         with st.container(border=True):
-            kind = predictions.title_of_kind(find_model(name).kind)
             predictions.draw_head(
                 name,
                 url_state.title_of(name),
                 model_colours(asked.request.models)[name],
-                f"{kind} · stored answer",
+                f"{predictions.title_of_kind(find_model(name).kind)} · stored answer",
             )
-            found = match(row["answer"], golds, question) if golds else None
-            prob = np.exp(row["first_log_prob"])
-            value = f'<div class="lx-muted">prob. {predictions.probability(prob)}</div>'
+            prob = predictions.probability(np.exp(row["first_log_prob"]))
             how = run.prompts.removeprefix(ALONE).removeprefix(", ") or "chat"
-            prompt = _prompt(question, cast(PromptFormat, how), briefly=True)
-            st.html(_said(row["answer"], found) + value + prompt)
+            st.html(
+                _said(row["answer"], match(row["answer"], golds, question) if golds else None)
+                + f'<div class="lx-muted">prob. {prob}</div>'
+                + _prompt(question, cast(PromptFormat, how), briefly=True)
+            )
             links.draw_link(
                 f"Its answers to {run.n:,} questions",
                 "fact_check",
@@ -184,8 +186,7 @@ def _prompt(question: str, how: PromptFormat, *, briefly: bool) -> str:
 
 def _said(text: str, found: Match | None) -> str:
     """HTML of a generated text and its verdict."""
-    shown = escape(text) if text else '<span class="lx-muted">(an empty text)</span>'
-    chip = ""
+    shown, chip = escape(text) or '<span class="lx-muted">(an empty text)</span>', ""
     if found:
         style, verdict = VERDICTS[found.verdict]
         if found.right and not found.exact_match:
@@ -215,9 +216,9 @@ def _draw_text(asked: Asked[AskRequest, None], column: ModelColumn[ModelText]) -
         )
     parts.append(_prompt(asked.request.question, one.how, briefly=False))
     parts += [f'<div class="lx-muted">{escape(note)}</div>' for note in one.notes()]
-    if scores := one.token_scores:
-        strip = heat_strip(scores, colour)
-        parts.append(f"<details><summary>Tokens</summary>{heat_scale(colour)}{strip}</details>")
+    if one.token_scores:
+        strip = heat_scale(colour) + heat_strip(one.token_scores, colour)
+        parts.append(f"<details><summary>Tokens</summary>{strip}</details>")
     st.html("".join(parts))
 
 

@@ -27,8 +27,6 @@ from pages.ui.shared.model_columns import ModelColumn
 from pages.ui.shared.token_strips import heat_scale, heat_strip
 
 MOST_TIMES = 1_000_000
-MOST_WORDS = 3  # of a sentence's name
-MOST_LEAD = math.log(MOST_TIMES)
 UNSCORED = (
     " ·: a causal model's first token, which isn't scored if all sentences begin with the same "
     "word. So compare sums only within a list, or choose the start token *always* under Options."
@@ -101,10 +99,8 @@ def _preferred(found: ModelSentences) -> str:
         word, other = f"The sentence with {word}", f"that with {other}"
     lead = fixed(value - next_value, 2, signed=True)
     if by_sum and not KINDS[found.kind].sees_both:
-        times = _times(value - next_value)
-        return (
-            f"{word} is {times} likelier than {other}: {predictions.unbroken(f'log-prob. {lead}')}."
-        )
+        text = f"{word} is {_times(value - next_value)} likelier than {other}: log-prob. {lead}."
+        return predictions.unbroken(text)
     what = "pseudo-log-likelihood" if by_sum else "mean per token"
     if len(ranked) > 2:
         return f"{word} has the highest {what}, before {other}: {lead}."
@@ -115,16 +111,16 @@ def _names(found: ModelSentences) -> dict[str, str]:
     """Sentence -> its name: the words that differ, if they are few and as many; or a number."""
     texts = [one.text for one in found.sentences]
     names = names_of(texts)
-    if found.ranked_by == "mean" or names == texts or len(names[0].split()) > MOST_WORDS:
+    if found.ranked_by == "mean" or names == texts or len(names[0].split()) > 3:
         names = [f"Sentence {number}" for number in range(1, len(texts) + 1)]
     return dict(zip(texts, names, strict=True))
 
 
 def _times(lead: float) -> str:
     """A difference of log-probabilities as a ratio of probabilities, in words."""
-    ratio = math.exp(min(lead, MOST_LEAD))
-    if lead > MOST_LEAD:
+    if lead > math.log(MOST_TIMES):
         return f"over {MOST_TIMES:,} times"
+    ratio = math.exp(lead)
     return f"about {fixed(ratio, 0 if ratio >= 10 else 1)} times"
 
 
@@ -138,8 +134,8 @@ def _minus_first(one: ScoredSentence, found: ModelSentences, names: Mapping[str,
     if one is found.sentences[0] or one.difference is None or one.mean_difference is None:
         return ""
     total, mean = (fixed(value, 2, signed=True) for value in (one.difference, one.mean_difference))
-    by_sum = f"{total}, " * (found.ranked_by == "sum")
-    return f"compared with {names[found.sentences[0].text]}: {by_sum}mean {mean}"
+    compared = f"{total}, " * (found.ranked_by == "sum") + f"mean {mean}"
+    return f"compared with {names[found.sentences[0].text]}: {compared}"
 
 
 def _draw_caption(

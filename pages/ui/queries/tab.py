@@ -2,22 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.lessons.stored_answers import Stored
 from lama_core.models.protocols import KINDS
-from lama_core.queries.kind import Answer, Asked, QueryKind
+from lama_core.queries.kind import Answer, Asked, One, QueryKind, R, S
 from lama_core.scoring.model_info import AboutModel
-from lama_core.scoring.shared_fields import ModelSettings
 from pages.ui.queries.form import Form
 from pages.ui.shared import predictions, screens
 from pages.ui.shared.model_columns import ModelColumn
-
-R = TypeVar("R", bound=ModelSettings)
-S = TypeVar("S")
-One = TypeVar("One", bound=AboutModel)
 
 
 def describe_kind(one: AboutModel) -> str:
@@ -27,9 +22,9 @@ def describe_kind(one: AboutModel) -> str:
 
 def describe_tokens(one: AboutModel) -> str:
     """A model's kind, and how it scores a token."""
-    sees_both = KINDS[one.kind].sees_both
-    how = "each token hidden in turn" if sees_both else "each token given those before it"
-    return predictions.join_details(one, KINDS[one.kind].title, how)
+    kind = KINDS[one.kind]
+    how = "each token hidden in turn" if kind.sees_both else "each token given those before it"
+    return predictions.join_details(one, kind.title, how)
 
 
 def describe_sums(models: Sequence[AboutModel]) -> str:

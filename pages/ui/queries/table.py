@@ -54,8 +54,11 @@ _OWN: dict[type[Request], Tab[Any, Any, Any]] = {
 
 def all_views() -> dict[str, Views]:
     """Title of a tab -> its views, those of plug-ins last."""
-    added = {title: Views("", "", {"": tab}) for title, tab in plugins.rows("tabs").items()}
-    return VIEWS | {title: views for title, views in added.items() if title not in VIEWS}
+    return VIEWS | {
+        title: Views("", "", {"": tab})
+        for title, tab in plugins.rows("tabs").items()
+        if title not in VIEWS
+    }
 
 
 def all_tabs() -> dict[type[Request], Tab[Any, Any, Any]]:

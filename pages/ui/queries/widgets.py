@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, cast
 
 import streamlit as st
@@ -24,8 +25,10 @@ def kept(field: str, key: str = "") -> Callable[[Any], dict[str, Any]]:
 
 def text_field(field: str, label: str, *, key: str = "", first: str = "", help: str) -> Widget:
     """A line of text."""
-    options: dict[str, Any] = {"key": key or field, "bind": url_state.BOUND, "help": help}
-    return Widget(lambda _: st.text_input(label, first, **options) or "", kept(field, key))
+    return Widget(
+        lambda _: st.text_input(label, first, key=key or field, bind=url_state.BOUND, help=help),
+        kept(field, key),
+    )
 
 
 def list_field(
@@ -54,13 +57,9 @@ def list_field(
     key = key or field
 
     def draw(_: Any) -> tuple[str, ...]:
-        options: dict[str, Any] = {"key": key, "bind": url_state.BOUND, "help": help}
-        if between == "\n":
-            typed = st.text_area(label, between.join(first), height=height, **options) or ""
-            texts = typed.splitlines()
-        else:
-            typed = st.text_input(label, between.join(first), **options) or ""
-            texts = typed.split(between.strip())
+        field: Any = partial(st.text_area, height=height) if between == "\n" else st.text_input
+        typed = field(label, between.join(first), key=key, bind=url_state.BOUND, help=help) or ""
+        texts = typed.splitlines() if between == "\n" else typed.split(between.strip())
         found = tuple(filter(None, (" ".join(text.split()) for text in texts)))
         return tuple(dict.fromkeys(found)) if unique else found
 
@@ -79,11 +78,12 @@ def slider_field(
     field: str, label: str, least: int, most: int, first: int, step: int = 1, *, key: str = ""
 ) -> Widget:
     """A number."""
-
-    def draw(_: Any) -> int:
-        return st.slider(label, least, most, first, step, key=key or field, bind=url_state.BOUND)
-
-    return Widget(draw, kept(field, key))
+    return Widget(
+        lambda _: st.slider(
+            label, least, most, first, step, key=key or field, bind=url_state.BOUND
+        ),
+        kept(field, key),
+    )
 
 
 def choice_field(field: str, label: str, options: Sequence[str], *, help: str) -> Widget:
@@ -98,12 +98,13 @@ def example_field(examples: url_state.ExampleField, field: str, label: str, *, h
 
 def typed_gold_field(*, key: str = "gold", help: str) -> Widget:
     """A line for the right answer; None if it is empty."""
-
-    def draw(_: Any) -> str | None:
-        label = "Right answer (optional)"
-        return st.text_input(label, key=key, bind=url_state.BOUND, help=help) or None
-
-    return Widget(draw, kept("gold", key))
+    return Widget(
+        lambda _: (
+            st.text_input("Right answer (optional)", key=key, bind=url_state.BOUND, help=help)
+            or None
+        ),
+        kept("gold", key),
+    )
 
 
 def gold_field(
@@ -161,19 +162,15 @@ def template_field(default: str, key: str) -> Widget:
         )
         return template_name(chosen or default)
 
-    def params(request: Any) -> dict[str, Any]:
-        return {key: template_label(request.template) if request.template else None}
-
-    return Widget(draw, params)
+    return Widget(
+        draw,
+        lambda request: {key: template_label(request.template) if request.template else None},
+    )
 
 
 def _choose_context(_: Any) -> Context | None:
     chosen = url_state.pick(
-        "Causal models see",
-        url_state.CONTEXTS,
-        key="context",
-        first="auto",
-        help=explain("Context"),
+        "Causal models see", ("auto", "left", "both"), key="context", help=explain("Context")
     )
     return None if chosen == "auto" else cast(Context, chosen)
 

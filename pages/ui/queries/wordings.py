@@ -2,7 +2,6 @@
 
 from collections import Counter
 from html import escape
-from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -12,7 +11,7 @@ from lama_core.datasets.library.installed import STARTER, dataset_names
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.models.protocols import KINDS
-from lama_core.queries.blank_answers import CONTEXTS, marked_answer
+from lama_core.queries.blank_answers import CONTEXTS
 from lama_core.queries.wordings import (
     MAX_SUBJECT,
     PICKED_BLIND,
@@ -42,20 +41,14 @@ FIRST_RELATION, FIRST_SUBJECT = "P36", "France"
 MAX_SUGGESTED = 2000
 SUGGESTED = "suggested subject"
 MAX_LISTED = 6  # other answers
-PROB_HELP = (
-    "Probability of the first answer, over the model's whole vocabulary; over the candidates if "
-    "chosen under Options. Of a causal model that sees both sides: share of the rescored words."
-)
-SHORT_NOTES = {PICKED_BLIND: "ranks proposed words"}  # that fit into a column
-SEES_LATER = (
-    "The subject is after the blank. If the model sees both sides, it ranks proposed words, some "
-    "of them proposed without the subject, by the log-probability of the whole sentence."
-)
 
 
 def _layout(draw: DrawField) -> None:
-    places = st.columns([2, 3, 3, 2], vertical_alignment="bottom")
-    widgets.draw_in(draw, ("dataset", "relation", "subject", "gold"), places)
+    widgets.draw_in(
+        draw,
+        ("dataset", "relation", "subject", "gold"),
+        st.columns([2, 3, 3, 2], vertical_alignment="bottom"),
+    )
     widgets.draw_models_and_options(draw, "mined", cloze=True)
 
 
@@ -90,25 +83,19 @@ def _choose_relation(values: Values) -> str:
             "No relation of this data has a template. Its facts have their own sentences: ask them "
             "on the Sentence tab."
         )
-    relations = list(labels)
     url_state.drop_stale("relation", labels)
-    first = FIRST_RELATION if FIRST_RELATION in labels else relations[0]
-    kept = st.session_state.get("relation", first)
-    url_state.note_unknown("Relation", "relation", labels, labels[kept])
+    first = FIRST_RELATION if FIRST_RELATION in labels else next(iter(labels))
+    shown = labels[st.session_state.get("relation", first)]
+    url_state.note_unknown("Relation", "relation", labels, shown)
     return st.selectbox(
         "Relation",
-        relations,
+        list(labels),
         key="relation",
         bind=url_state.BOUND,
-        index=relations.index(first),
+        index=list(labels).index(first),
         format_func=lambda name: labels[name],
         help="Only relations with a template are listed.",
     )
-
-
-def _relation_params(request: RelationRequest) -> dict[str, Any]:
-    relation = cache.dataset_of(request.dataset).relation(request.relation)
-    return {"relation": _label(relation)}
 
 
 def _choose_subject(values: Values) -> str:
@@ -119,8 +106,8 @@ def _choose_subject(values: Values) -> str:
     """
     relation, dataset = values["relation"], cache.dataset_of(values["dataset"])
     subjects = subjects_of(dataset, relation)
-    best = [FIRST_SUBJECT] if FIRST_SUBJECT in subjects else []
-    suggested = list(islice(dict.fromkeys((*best, *subjects)), MAX_SUGGESTED))
+    best = [FIRST_SUBJECT] * (FIRST_SUBJECT in subjects)
+    suggested = list(dict.fromkeys((*best, *subjects)))[:MAX_SUGGESTED]
     # (data, relation, subject) of the last rerun, if the relation has a fact about the subject.
     before = st.session_state.get(SUGGESTED)
     now = (dataset.name, relation, st.session_state.get("subject"))
@@ -135,14 +122,14 @@ def _choose_subject(values: Values) -> str:
         help=f"Type any name or word, of at most {MAX_SUBJECT} characters. The list suggests up to "
         f"{MAX_SUGGESTED:,} subjects that the data has facts about.",
     )
-    known = subject in subjects
-    st.session_state[SUGGESTED] = (dataset.name, relation, subject) if known else None
+    st.session_state[SUGGESTED] = (dataset.name, relation, subject) if subject in subjects else None
     return " ".join((subject or "").split())
 
 
 def _type_gold(values: Values) -> str | None:
-    fact = values["dataset"], values["relation"], values["subject"]
-    url_state.follow_query(fact, {"object": ""})
+    url_state.follow_query(
+        (values["dataset"], values["relation"], values["subject"]), {"object": ""}
+    )
     typed = st.text_input(
         "Right answer (optional)",
         key="object",
@@ -158,7 +145,12 @@ FORM = Form(
     RelationRequest,
     {
         "dataset": Widget(_choose_data, widgets.kept("dataset", "data")),
-        "relation": Widget(_choose_relation, _relation_params),
+        "relation": Widget(
+            _choose_relation,
+            lambda request: {
+                "relation": _label(cache.dataset_of(request.dataset).relation(request.relation))
+            },
+        ),
         "subject": Widget(_choose_subject, widgets.kept("subject")),
         "gold": Widget(_type_gold, widgets.kept("gold", "object")),
         "models": widgets.MODELS,
@@ -179,11 +171,10 @@ def _draw_fact(asked: AskedRelation) -> None:
     """Draw the subject's objects in the data, and which wordings are queried."""
     request, question = asked.request, asked.shared
     relation = cache.dataset_of(request.dataset).relation(question.relation)
-    what = f"{plain(question.subject)}, {plain(_label(relation).removeprefix(f'{relation.name} '))}"
-    if question.objects:
-        text = f"**{what}**: {', '.join(map(plain, question.objects))}."
-    else:
-        text = f"**{what}**: {plain(request.dataset)} has no such fact."
+    label = _label(relation).removeprefix(f"{relation.name} ")
+    text = f"**{plain(question.subject)}, {plain(label)}**: "
+    text += plain(", ".join(question.objects) or f"{request.dataset} has no such fact")
+    text += "."
     if question.gold is None:
         text += " Type a right answer to see its rank."
     elif len(question.objects) > 1 or (question.gold not in question.objects):
@@ -198,7 +189,7 @@ def _draw_fact(asked: AskedRelation) -> None:
 
 def _describe(model: RelationModelAnswers) -> str:
     """A model's kind, and in how many sentences it sees the left side only."""
-    contexts = [answer.context for answer in model.answers]
+    contexts = [row.context for row in model.rows]
     n_left = contexts.count("left")
     seen = f"sees the left side only in {n_left} of {len(contexts)} sentences"
     if n_left in (0, len(contexts)):
@@ -209,28 +200,27 @@ def _describe(model: RelationModelAnswers) -> str:
 def _draw_agreement(asked: AskedRelation, column: ModelColumn[RelationModelAnswers]) -> None:
     """Draw the most frequent first answer, whether it is right, the others, and notes."""
     question, model = asked.shared, column.answer
-    counts = first_answers(question, model)
+    counts = first_answers(model)
     total = question.n_agreeing
     shown: dict[str, str] = {}  # a first answer -> its text with the mark
-    for wording, answer in zip(question.wordings, model.answers, strict=True):
-        first, right = answer.first, question.is_right(wording, answer)
-        if wording.kind != "negated":
-            written = escape(marked_answer(first.token, first.begins, right))
-            shown.setdefault(word_key(first.token), written)
-    word, n = counts[0]
+    for row in model.rows:
+        if row.kind != "negated":
+            shown.setdefault(word_key(row.word), escape(row.answer))
+    (word, n), *others = counts
+    head = "Others: "
     if total == 1:
-        text, others = f"The only wording gives <b>{shown[word_key(word)]}</b> first.", counts[1:]
+        text = f"The only wording gives <b>{shown[word_key(word)]}</b> first."
     elif n == 1:
-        text, others = f"No two of <b>{total}</b> wordings give the same word first:", counts
+        text = f"No two of <b>{total}</b> wordings give the same word first:"
+        head, others = "", list(counts)
     else:
         text = f"<b>{n} of {total}</b> wordings give <b>{shown[word_key(word)]}</b> first."
-        others = counts[1:]
     listed = [f"{shown[word_key(other)]}{f' × {times}' * (times > 1)}" for other, times in others]
-    more = f", and {len(listed) - MAX_LISTED} more" * (len(listed) > MAX_LISTED)
-    line = f"<div>{'Others: ' * (others is not counts)}{', '.join(listed[:MAX_LISTED])}{more}</div>"
+    more = [f"and {len(listed) - MAX_LISTED} more"] * (len(listed) > MAX_LISTED)
+    line = f"<div>{head}{', '.join(listed[:MAX_LISTED] + more)}</div>" * bool(listed)
     predictions.draw_conclusion(text)
     notes = escape("; ".join(_notes(question, model, word, n)))
-    st.html(f'{line * bool(listed)}<div class="lx-muted">{notes}</div>')
+    st.html(f'{line}<div class="lx-muted">{notes}</div>')
 
 
 def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n: int) -> list[str]:
@@ -238,28 +228,26 @@ def _notes(question: RelationQuestion, model: RelationModelAnswers, word: str, n
 
     word, n: the most frequent first answer, and its number of wordings.
     """
-    answers = list(zip(question.wordings, model.answers, strict=True))
-    rights = [question.is_right(wording, answer) for wording, answer in answers]
+    rights = [row.right for row in model.rows]
     n_right = rights.count(True)
     # The conclusion says it already if its answer, with ✓, is the only right one.
-    is_right = any(
-        right and word_key(answer.first.token) == word_key(word)
-        for right, (_, answer) in zip(rights, answers, strict=True)
+    is_right = n_right == n > 1 and any(
+        row.right and word_key(row.word) == word_key(word) for row in model.rows
     )
     notes = []
-    if set(rights) - {None} and not (1 < n == n_right and is_right):
+    if set(rights) - {None} and not is_right:
         notes.append(f"right: {n_right} of {question.n_agreeing}")
     if question.n_agreeing < len(question.wordings):
         notes.append("negation not counted")
-    if any(question.misses_not(wording, answer) for wording, answer in answers):
+    if any(row.kind == "negated" and question.has(row.word) for row in model.rows):
         notes.append("misses “not”")
-    if n_beaten := sum(bool(answer.outside) for _, answer in answers):
+    if n_beaten := sum(bool(row.not_ranked) for row in model.rows):
         notes.append(f"in {counted(n_beaten, 'wording')} a word that isn't ranked is likelier")
-    caveats = Counter(
-        answer.note for wording, answer in answers if wording.kind != "negated" and answer.note
-    )
+    caveats = Counter(row.note for row in model.rows if row.kind != "negated")
     return notes + [
-        f"in {counted(times, 'wording')} the model {caveat}" for caveat, times in caveats.items()
+        f"in {counted(times, 'wording')} the model {caveat}"
+        for caveat, times in caveats.items()
+        if caveat
     ]
 
 
@@ -274,7 +262,9 @@ def make_table(answer: RelationAnswer) -> pd.DataFrame:
     columns: dict[str, Any] = {"sentence": [row.sentence for row in rows]}
     for one, rows in tables:
         if any(row.note for row in rows):
-            columns[KINDS[one.kind].title] = [SHORT_NOTES.get(row.note, row.note) for row in rows]
+            columns[KINDS[one.kind].title] = [
+                "ranks proposed words" if row.note == PICKED_BLIND else row.note for row in rows
+            ]
     for one, rows in tables:
         columns |= answer_columns(one.name, rows, [row.answer for row in rows])
         columns[f"{one.name} prob"] = [predictions.probability(row.prob) for row in rows]
@@ -290,7 +280,7 @@ def _draw_table(answer: RelationAnswer, *_: object) -> None:
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     sizes = {model.name: model.n_candidates for model in answer.models}
     notes = [predictions.describe_candidates(answer.asked.candidates, sizes)]
-    if any(each.first.begins for model in answer.models for each in model.answers):
+    if any(row.begins for model in answer.models for row in model.rows):
         notes.append(predictions.CONTINUES)
     if question.n_agreeing < len(question.wordings):
         notes.append(
@@ -304,7 +294,12 @@ def _draw_table(answer: RelationAnswer, *_: object) -> None:
         columns={
             "sentence": text("sentence", width=300),
             "wording": text("wording", help=explain("Kinds of wordings")),
-            KINDS["causal"].title: text(width="medium", help=SEES_LATER),
+            KINDS["causal"].title: text(
+                width="medium",
+                help="The subject is after the blank. If the model sees both sides, it ranks "
+                "proposed words, some of them proposed without the subject, by the "
+                "log-probability of the whole sentence.",
+            ),
         },
         model_columns={
             "answer": text(
@@ -313,7 +308,12 @@ def _draw_table(answer: RelationAnswer, *_: object) -> None:
                 "the right answer, and other words have no mark."
             ),
             "likelier": LIKELIER,
-            "prob": text("prob.", help=PROB_HELP),
+            "prob": text(
+                "prob.",
+                help="Probability of the first answer, over the model's whole vocabulary; over "
+                "the candidates if chosen under Options. Of a causal model that sees both sides: "
+                "share of the rescored words.",
+            ),
             "rank": number(
                 "rank",
                 format="localized",

@@ -37,10 +37,6 @@ MEANINGS = {name: LABELS[name] for name in ("LPFP", "SOCS", "SWP")} | {
     "P@1": "1 if the first answer is right, else 0",
 }
 TEN_SENTENCES = "ten-sentences"
-PATTERNS = (
-    " **The starter's sentences are templates**, the same for all facts of a relation, so the "
-    "spread shows sensitivity to wording. The paper uses ten natural mentions of each fact."
-)
 
 
 def draw_curves(choice: RunChoice) -> None:
@@ -62,11 +58,13 @@ def draw_curves(choice: RunChoice) -> None:
 
 def draw_histogram(choice: RunChoice) -> None:
     """Draw the ranks of the right answers as a histogram."""
-    caption = (
+    draw_chart(
+        choice,
+        choice.view(ranks),
+        "rank chart",
         f"The rank of the right answer among {choice.ranked_among}. Shares are averaged over "
-        "relations. Click a bar to see its facts."
+        "relations. Click a bar to see its facts.",
     )
-    draw_chart(choice, choice.view(ranks), "rank chart", caption)
 
 
 def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
@@ -75,12 +73,8 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
     st.markdown("### Spread of the ranks by model")
     boxes, caption = choice.view(quartiles), f"{BOX} Click a diamond to see the facts."
     draw_chart(choice, boxes, "quartiles chart", caption, caption=what_is_counted(boxes))
-    models = {run.model for run in choice.runs}
-    spread = {
-        run.model: run
-        for run in listing
-        if (run.dataset, run.prompts) == (choice.data, TEN_SENTENCES) and run.model in models
-    }
+    asked = [(run.model, choice.data, TEN_SENTENCES) for run in choice.runs]
+    spread = {run.model: run for run in listing if (run.model, run.dataset, run.prompts) in asked}
     if not spread:
         st.caption(
             "**The same fact asked in ten sentences (Figure 4 of Petroni et al. 2019)** needs "
@@ -99,7 +93,10 @@ def draw_ranks(choice: RunChoice, listing: RunListing) -> None:
         "scored facts per relation, chosen at random. The boxes show the spread over facts, not "
         f"over the ten sentences of one fact. Not comparable with the ranks above: "
         f"{counted(n_relations, 'relation')} are asked, and the worst sentences weigh most in a "
-        f"mean. {BOX} Click a diamond to see the facts." + PATTERNS * (choice.data == STARTER),
+        f"mean. {BOX} Click a diamond to see the facts."
+        + " **The starter's sentences are templates**, the same for all facts of a relation, so "
+        "the spread shows sensitivity to wording. The paper uses ten natural mentions of each fact."
+        * (choice.data == STARTER),
         name="spread",
         caption=what_is_counted(boxes),
     )
@@ -148,8 +145,7 @@ def draw_correlates(choice: RunChoice) -> None:
         "Model", choice.names, key="of", bind=BOUND, format_func=titles.__getitem__
     )
     run = choice.runs[choice.names.index(name)]
-    is_model = run.model_kind in KINDS
-    with_vectors = is_model and vectors_field.toggle(
+    with_vectors = run.model_kind in KINDS and vectors_field.toggle(
         "Include similar vectors: this loads the model",
         key="vectors",
         bind=BOUND,
@@ -200,12 +196,10 @@ def draw_types(choice: RunChoice) -> None:
     """Draw P@k by type of relation (Petroni et al. 2019, section 5)."""
     draw_question(choice)
     shown = choice.view(relation_types)
-    sources = shown.found.sources
-    if len(sources) > 1:
+    if len(shown.found.sources) > 1:
         first = str(shown.frame["source"].iloc[0])
-        shown = choice.view(
-            relation_types, source=pick("Source", sources, key="type_source", first=first)
-        )
+        source = pick("Source", shown.found.sources, key="type_source", first=first)
+        shown = choice.view(relation_types, source=source)
     draw_chart(
         choice,
         shown,

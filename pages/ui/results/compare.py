@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -29,22 +28,10 @@ from lama_core.views.slices import slice_label, slicing_label
 from lama_core.views.view import Facts, Shown
 from pages.ui.results.draw_view import draw_shown, draw_view_export, open_behind
 from pages.ui.shared import cache, links
-from pages.ui.shared.messages import counted, draw_headline, plain, show_note
+from pages.ui.shared.messages import counted, draw_headline, errors_shown, plain, show_note
 from pages.ui.shared.run_choice import RunChoice, draw_comparison_basis, run_titles
 from pages.ui.shared.url_state import BOUND
 
-FACTS_HELP = (
-    "All {unit} have the same weight. Interval: {method}. p is from McNemar's exact test: the "
-    "probability of a split at least this uneven if each of the {unit} that only one run gets "
-    "right were equally likely to favour A or B."
-)
-RELATIONS_HELP = (
-    "Mean of the relations' differences; all relations have the same weight, as in LAMA's tables. "
-    "The first interval is for these relations: {method}. The second interval and the test are for "
-    "other relations of the same kind: Student's t, with the relations as a sample. With few "
-    "relations this interval is wide."
-)
-_UNSURE = ", the lead isn't certain"
 MOST_LEADS = 10  # of each run in the chart, until the user wants all
 ONE_AHEAD = (
     "the facts that only the leading model gets right, and from there those that only the other "
@@ -70,20 +57,21 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
         return pair.runs
     found, (a, b), (title_a, title_b) = shown.found.whole, pair.exact, run_titles(pair.runs)
     draw_headline(metrics.paired_headline(found, (title_a, title_b), k=choice.k))
-    slices = _on_slices(pair)
-    if isinstance(slices, Shown) and (in_text := seen_in_training(slices)):
-        st.caption(in_text)
+    caveats = st.container()
     aligned = tuple(run.info for run in cache.aligned(pair.runs))
     if all(run.exact_to is None for run in aligned):  # else the basis below says so
         for note in shown.notes:
             st.warning(note, icon=":material/balance:")
     with st.container(horizontal=True, key="ways"):
         for n, title, right, wrong in (
-            (found.mcnemar.only_a, title_a, a, b),
-            (found.mcnemar.only_b, title_b, b, a),
+            (found.over_facts.only_a, title_a, a, b),
+            (found.over_facts.only_b, title_b, b, a),
         ):
-            label = f"{counted(n, found.unit)} that only {plain(title)} gets right"
-            if n and st.button(label, icon=":material/list:", type="tertiary"):
+            if n and st.button(
+                f"{counted(n, found.unit)} that only {plain(title)} gets right",
+                icon=":material/list:",
+                type="tertiary",
+            ):
                 open_behind(pair, Facts(wrong, right=(right,), wrong=(wrong,)))
     _draw_tests(found)
     defaults = run_colours(pair.runs)
@@ -103,39 +91,31 @@ def draw_comparison(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]
             help=f"Otherwise up to {MOST_LEADS} relations in which each run is most clearly ahead.",
         )
     ):  # rows are sorted by the difference
-        ahead = (
-            clear[clear["difference"] < 0].head(MOST_LEADS),
-            clear[clear["difference"] > 0].tail(MOST_LEADS),
+        drawn = pd.concat(
+            (
+                clear[clear["difference"] < 0].head(MOST_LEADS),
+                clear[clear["difference"] > 0].tail(MOST_LEADS),
+            )
         )
-        drawn, n_unsure = pd.concat(ahead), len(rows) - len(clear)
-        said = f"Not drawn: {counted(n_unsure, 'relation')} without a clear lead" + (
+        said = f"Not drawn: {counted(len(rows) - len(clear), 'relation')} without a clear lead" + (
             f", {len(clear) - len(drawn):,} with a smaller one." if len(drawn) < len(clear) else "."
         )
-        most = f", the largest clear leads of each, at most {MOST_LEADS}"
-        changed = {"frame": drawn, "title": figure.title + most}
+        title = f"{figure.title}, the largest clear leads of each, at most {MOST_LEADS}"
+        changed = {"frame": drawn, "title": title}
     seen = draw_shown(pair, shown, "difference chart", inks, **changed)
     st.caption(
         f"Whiskers: 95 % intervals. {said} Click a relation to see {ONE_AHEAD}",
         help=f"Interval: {METHOD_OF_DIFFERENCES}.",
     )
     draw_comparison_basis(replace(pair, runs=aligned))
-    record = shown.to_json()
-    tests = {
-        unit: {name: tables.plain(value) for name, value in record[unit].items()}
+    made = {"a": a, "b": b, "intervals": f"95 %, {METHOD_OF_DIFFERENCES}"} | {
+        unit: {name: tables.plain(value) for name, value in shown.to_json()[unit].items()}
         for unit in ("over_facts", "over_relations")
     }
-    made = {"a": a, "b": b, "intervals": f"95 %, {METHOD_OF_DIFFERENCES}"} | tests
     draw_view_export(pair, shown, name="comparison", made=made, figure=seen)
-    _draw_slices(pair, slices, inks)
+    with errors_shown():
+        _draw_slices(pair, inks, caveats)
     return pair.runs
-
-
-def _on_slices(pair: RunChoice) -> ShownPair | UserError:
-    """Return the comparison on slices, or why there is none."""
-    try:
-        return _compared(pair, slices=True)
-    except UserError as error:
-        return error
 
 
 def _compared(pair: RunChoice, *, slices: bool = False) -> ShownPair:
@@ -149,30 +129,23 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
 
     Returns None without two different runs.
     """
-    dataset = choice.runs[0].dataset
+
+    def place(run: RunInfo) -> tuple[bool, list[str]]:  # step2 before step16
+        parts = [f"{one:>9}" for one in re.findall(r"[0-9]+|[^0-9]+", run.id)]
+        return run.dataset != choice.runs[0].dataset, parts
+
     by_id = {run.id: run for run in choice.runs}
-    others = [run for run in listing if run.id not in by_id]
-    # By the numbers in the names: step2 before step16.
-    parts = {run.id: re.findall(r"[0-9]+|[^0-9]+", run.id) for run in others}
-    others.sort(key=lambda run: (run.dataset != dataset, [f"{one:>9}" for one in parts[run.id]]))
-    by_id |= {run.id: run for run in others}
+    by_id |= {run.id: run for run in sorted(listing, key=place) if run.id not in by_id}
     if len(by_id) < 2:
         show_note("A comparison needs two runs: start another on the page **Data and runs**.")
         return None
     listed = {run.id: run for run in listing}
 
-    def pair_of(ids: Sequence[str]) -> RunChoice:
-        runs = [listed[name] for name in ids]
-        return replace(choice.with_runs(runs), data=runs[0].dataset)
-
     titles = dict(zip(by_id, run_titles(list(by_id.values())), strict=True))
     first, second, *_ = by_id
-    if len(choice.runs) > 2:
+    if len(choice.runs) > 1:
         scores = [np.nan_to_num(cache.precision_of(run)[1], nan=-1.0) for run in choice.runs]
         second, first = (choice.runs[at].id for at in np.argsort(scores)[:-3:-1])
-    with suppress(UserError):  # without facts in common, the page says so
-        if _compared(pair_of((first, second))).found.whole.over_relations.difference < 0:
-            first, second = second, first
     with st.container(key="pair"):  # style.css hides it on phones, like the choice of runs
         left, right = st.columns(2)
     a = _choose_run("A (baseline)", "run_a", titles, first, left)
@@ -180,7 +153,7 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
     if a == b:
         show_note("A and B are the same run: choose another.")
         return None
-    return pair_of((a, b))
+    return replace(choice.with_runs([listed[a], listed[b]]), data=listed[a].dataset)
 
 
 def _choose_run(
@@ -197,19 +170,21 @@ def _choose_run(
     return chosen
 
 
-def _draw_slices(pair: RunChoice, every: ShownPair | UserError, inks: Mapping[str, str]) -> None:
-    """Draw the difference on slices of the facts, by the selected slicing; or why there is none."""
+def _draw_slices(pair: RunChoice, inks: Mapping[str, str], caveats: DeltaGenerator) -> None:
+    """Draw the difference on slices of the facts, by the selected slicing.
+
+    caveats: where to say which facts were in the training text.
+    """
     st.markdown("### On slices of the facts")
-    if isinstance(every, UserError):
-        show_note(plain(str(every)))
-        return
+    every = _compared(pair, slices=True)
+    if in_text := seen_in_training(every):
+        caveats.caption(in_text)
     ways = [str(name) for name in dict.fromkeys(every.frame["by"]) if name != "all"]
     by = st.selectbox(
         "Slice by", ways, key="differ_by", bind=BOUND, width=320, format_func=slicing_label
     )
-    table = every.frame
-    found = replace(every.found, table=table[table["by"].isin(("all", by))])
-    shown = replace(every, found=found)
+    table = every.frame[every.frame["by"].isin(("all", by))]
+    shown = replace(every, found=replace(every.found, table=table))
     figure = shown.figure
     rows = figure.frame[figure.frame["by"] == by]
     seen = draw_shown(
@@ -232,25 +207,25 @@ def _draw_slices(pair: RunChoice, every: ShownPair | UserError, inks: Mapping[st
 
 def _draw_tests(found: Comparison) -> None:
     """Draw the differences over facts and relations with interval and test, and the agreement."""
-    whole, mean, test, agreed = (
-        found.over_facts,
-        found.over_relations,
-        found.mcnemar,
-        found.agreement,
-    )
+    whole, mean, agreed = found.over_facts, found.over_relations, found.agreement
     unit = found.units
     cells = st.columns(4)
     cells[0].metric(
         f"B minus A over {counted(mean.n, 'relation')}",
         _points(mean.difference),
-        help=RELATIONS_HELP.format(method=METHOD_OF_MEAN_DIFFERENCES),
+        help="Mean of the relations' differences; all relations have the same weight, as in LAMA's "
+        f"tables. The first interval is for these relations: {METHOD_OF_MEAN_DIFFERENCES}. The "
+        "second interval and the test are for other relations of the same kind: Student's t, with "
+        "the relations as a sample. With few relations this interval is wide.",
     )
     cells[0].caption(
         f"mean {percent(mean.a)} → {percent(mean.b)} %; 95 % interval {_ends(mean.interval)}. "
         + (
             "No test over relations: it needs several relations with different differences"
             if mean.p != mean.p
-            else f"For relations not in this data{_UNSURE * mean.sample_interval.includes_zero}: "
+            else "For relations not in this data"
+            + ", the lead isn't certain" * mean.sample_interval.includes_zero
+            + ": "
             f"{_ends(mean.sample_interval)}; Student's t over the relations: p {_p_value(mean.p)}"
         )
         + f" (A ahead in {mean.ahead_a:,}, B in {mean.ahead_b:,}, equal in {mean.equal:,})"
@@ -258,32 +233,32 @@ def _draw_tests(found: Comparison) -> None:
     cells[1].metric(
         f"B minus A over {whole.n:,} {unit}",
         _points(whole.difference),
-        help=FACTS_HELP.format(unit=unit, method=METHOD_OF_DIFFERENCES),
+        help=f"All {unit} have the same weight. Interval: {METHOD_OF_DIFFERENCES}. p is from "
+        "McNemar's exact test: the probability of a split at least this uneven if each of the "
+        f"{unit} that only one run gets right were equally likely to favour A or B.",
     )
     cells[1].caption(
         f"{percent(whole.a)} → {percent(whole.b)} %; 95 % interval {_ends(whole.interval)}. "
-        f"McNemar's test over the {unit}: p {_p_value(test.p)} "
-        f"(right only in A: {test.only_a:,}, only in B: {test.only_b:,})"
+        f"McNemar's test over the {unit}: p {_p_value(found.mcnemar)} "
+        f"(right only in A: {whole.only_a:,}, only in B: {whole.only_b:,})"
     )
-    is_known, units = agreed.same_first == agreed.same_first, found.units
-    cells[2].metric(
-        "Same first answer", f"{percent(agreed.same_first)} %" if is_known else "unknown"
+    same = agreed.same_first
+    cells[2].metric("Same first answer", f"{percent(same)} %" if same == same else "unknown")
+    cells[2].caption(
+        f"not known for {agreed.n_unknown:,} of {whole.n:,} {unit}"
+        if agreed.n_unknown
+        else f"same and right {percent(agreed.same_right)} %, same and wrong "
+        f"{percent(same - agreed.same_right)} %"
     )
-    if agreed.n_unknown:
-        cells[2].caption(f"not known for {agreed.n_unknown:,} of {whole.n:,} {units}")
-    else:
-        same_wrong = agreed.same_first - agreed.same_right
-        cells[2].caption(
-            f"same and right {percent(agreed.same_right)} %, same and wrong {percent(same_wrong)} %"
-        )
     kappa = fixed(agreed.kappa, 2) if agreed.kappa == agreed.kappa else "undefined"
     cells[3].metric("Cohen's kappa of right answers", kappa, help=explain("Kappa"))
     cells[3].caption(
         f"both right {percent(agreed.both_right)} %, both wrong {percent(agreed.both_wrong)} %"
     )
     if found.n_unpaired:
-        excluded = counted(found.n_unpaired, "row")
-        cells[3].caption(f"excluded: {excluded} that only one run is scored on")
+        cells[3].caption(
+            f"excluded: {counted(found.n_unpaired, 'row')} that only one run is scored on"
+        )
 
 
 def _points(difference: float) -> str:

@@ -5,7 +5,7 @@ filter that `View.facts` gives.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -56,9 +56,8 @@ def open_behind(choice: RunChoice, found: Facts | None) -> None:
         return
     names = {run.id: name for run, name in zip(choice.runs, choice.names, strict=True)}
     fields = {name: value for name, value in found.filter.items() if value not in ((), None)}
-    relations = fields.pop("relations", choice.relations)
-    params = {"of": names.get(found.run, ""), **params_of(fields)}
-    params["relations"] = choice.labels_of(relations)
+    relations = choice.labels_of(fields.pop("relations", choice.relations))
+    params = {"of": names.get(found.run, ""), **params_of(fields), "relations": relations}
     for end in ("right", "wrong"):
         if ids := getattr(found, end):
             params[end] = [names[one] for one in ids]
@@ -155,15 +154,13 @@ def draw_chart(
 
 @dataclass(frozen=True)
 class Cell:
-    """A chosen cell of a wide table.
+    """A chosen cell of a table.
 
     Attributes:
-        row: The number of the row.
         line: The row of the view's frame: of the cell's run, or of the first run that has one.
         column: The name of the column.
     """
 
-    row: int
     line: Line
     column: str
 
@@ -171,56 +168,25 @@ class Cell:
 def draw_facts_button(
     chosen: Cell | None,
     describe: Callable[[Cell], str],
+    open_cell: Callable[[Cell], object],
     place: DeltaGenerator,
     key: str,
     *,
     explains: bool = True,
-) -> Cell | None:
-    """Draw the button that opens the facts of the chosen cell; return the cell once clicked.
+) -> None:
+    """Draw the button that opens the facts of the chosen cell.
 
     Selecting a cell doesn't open the facts by itself, because moving the keyboard focus to or past
-    a table selects its first cell. `describe` names the cell's facts. place: above
-    the table, a container whose key ends in `way`: style.css gives it the height of the button, so
-    that the table doesn't move.
+    a table selects its first cell. `describe` names the cell's facts, and `open_cell` opens them.
+    place: above the table, a container whose key ends in `way`: style.css gives it the height of
+    the button, so that the table doesn't move.
     explains: whether the page says that a number has facts; for the first table of a screen.
     """
-    if chosen is None:
-        says = "Click a number, or tap its card, to see its facts."
-        place.html(
-            f'<div class="lx-muted">{says * explains}</div>'
-        )  # keeps the height of the place
-        return None
-    label = f"Facts: {describe(chosen)}"
-    return chosen if place.button(label, icon=":material/fact_check:", key=key) else None
-
-
-Group = dict[str, dict[Any, Any]]  # run -> its row of the view's frame
-
-
-@dataclass(frozen=True)
-class _WideColumn:
-    """A column of a wide table.
-
-    Attributes:
-        name: The name in the table.
-        column: What it shows.
-        run: The run's id; "" for a column of all runs.
-        is_key: Whether it identifies the row.
-        settings: Streamlit's configuration.
-    """
-
-    name: str
-    column: Column
-    run: str
-    is_key: bool
-    settings: dict[str, Any]
-
-    def cell(self, group: Group) -> Any:
-        """Return its cell in a row: of its run, or of all runs together."""
-        if self.run:
-            return cell(self.column, group.get(self.run))
-        lines = list(group.values())
-        return cell(self.column, lines[0]) if self.is_key else _of_all(self.column, lines)
+    if chosen is None:  # the text keeps the height of the place
+        says = "Click a number, or tap its card, to see its facts." * explains
+        place.html(f'<div class="lx-muted">{says}</div>')
+    elif place.button(f"Facts: {describe(chosen)}", icon=":material/fact_check:", key=key):
+        open_cell(chosen)
 
 
 def draw_wide(
@@ -230,10 +196,9 @@ def draw_wide(
     key: str,
     columns: Sequence[Column],
     *,
+    widths: Mapping[str, int | str],
     keys: Sequence[str] | None = None,
     hidden: Sequence[str] = (),
-    widths: Mapping[str, int | str] | None = None,
-    labels: Mapping[str, str] | None = None,
     more: Sequence[Mapping[str, Any]] = (),
     more_columns: Mapping[str, Any] | None = None,
     height: Any = "content",
@@ -246,33 +211,52 @@ def draw_wide(
         frame: Its rows, or some of them.
         key: The widget's key.
         columns: The columns; the first one of a run is under the run's title.
+        widths: Column -> its width.
         keys: The columns of the frame that identify a row; by default the view's.
         hidden: Names of columns of a run that only the table's menu shows.
-        widths: Column -> its width.
-        labels: Column -> its label, if several columns have the same.
         more: For each row, further cells that belong to no run.
         more_columns: The configuration of their columns.
         height: The height of the table.
     """
     keys = keys or shown.view.keys_of(shown)
-    grouped: dict[tuple[Any, ...], Group] = {}
+    grouped: dict[tuple[Any, ...], dict[str, Line]] = {}  # of each group: run -> row of the frame
     for line in frame.to_dict("records"):
         grouped.setdefault(tuple(line[name] for name in keys), {})[line["run"]] = line
     groups = list(grouped.values())
-    wide = _wide_columns(choice, columns, keys, labels or {}, widths or {})
-    first = [one for one in wide if one.is_key or one.run]
-    last = [one for one in wide if not (one.is_key or one.run)]
-    table = pd.DataFrame(
-        {one.name: one.cell(group) for one in first}
-        | dict(extra)
-        | {one.name: one.cell(group) for one in last}
-        for group, extra in zip(groups, more or [{}] * len(groups), strict=True)
-    )
-    only_in_menu = {one.name for one in wide if one.run and one.column.name in hidden}
+    # Name in the table -> the column and its run, "" for a column of all runs.
+    wide = {column.head: (column, "") for column in columns if not column.of_run}
+    config = {
+        name: configured(column, pinned=column.name in keys) for name, (column, _) in wide.items()
+    }
+    for run, title in zip(choice.runs, choice.titles, strict=True):
+        for number, column in enumerate(one for one in columns if one.of_run):
+            name = f"{title} {column.name}" if number else title
+            wide[name] = column, run.id
+            config[name] = configured(column, label="" if number else choice.heads[title])
+            config[name]["help"] = f"{column.head}, {title}. {column.help}".strip()
+    for name, (column, _) in wide.items():
+        if column.name in widths:
+            config[name]["width"] = widths[column.name]
+    rows = []
+    for group, extra in zip(groups, more or [{}] * len(groups), strict=True):
+        row, of_all = {}, {}
+        for name, (column, run_id) in wide.items():
+            if run_id or column.name in keys:
+                row[name] = cell(column, group.get(run_id or next(iter(group))))
+            else:  # of a text all values, else the first one
+                values = dict.fromkeys(cell(column, line) for line in group.values())
+                of_all[name] = next(iter(values))
+                if column.kind == "text":
+                    of_all[name] = " / ".join(filter(None, values)) or None
+        rows.append(row | dict(extra) | of_all)
+    only_in_menu = {
+        name for name, (column, run_id) in wide.items() if run_id and column.name in hidden
+    }
+    table = pd.DataFrame(rows)
     picked = draw_table(
         table,
         column_order=[name for name in map(str, table) if name not in only_in_menu],
-        column_config={one.name: one.settings for one in wide} | dict(more_columns or {}),
+        column_config=config | dict(more_columns or {}),
         key=key,
         picks="single-cell",
         placeholder="–",
@@ -280,40 +264,11 @@ def draw_wide(
     ).cell
     if picked is None:
         return None
-    number, name = picked
-    group = groups[number]
-    run, column = next(
-        ((one.run, one.column.name) for one in wide if one.name == name), ("", "")
-    )  # "" for the cells of `more`
-    return Cell(number, group.get(run) or next(iter(group.values())), column)
-
-
-def _wide_columns(
-    choice: RunChoice,
-    columns: Sequence[Column],
-    keys: Sequence[str],
-    labels: Mapping[str, str],
-    widths: Mapping[str, int | str],
-) -> list[_WideColumn]:
-    """Return the columns of all runs, then those of each run, the first of which has its title."""
-    made = []
-    for column in columns:
-        if not column.of_run:
-            is_key = column.name in keys
-            settings = configured(column, label=labels.get(column.name, ""), pinned=is_key)
-            made.append(_WideColumn(column.head, column, "", is_key, settings))
-    for run, title in zip(choice.runs, choice.titles, strict=True):
-        of_run = [column for column in columns if column.of_run]
-        for number, column in enumerate(of_run):
-            name = f"{title} {column.name}" if number else title
-            label = column.head if number else choice.heads[title]
-            settings = configured(column, label=label)
-            settings["help"] = f"{column.head}, {title}. {column.help}".strip()
-            made.append(_WideColumn(name, column, run.id, False, settings))
-    for one in made:
-        if one.column.name in widths:
-            one.settings["width"] = widths[one.column.name]
-    return made
+    group = groups[picked[0]]
+    if picked[1] not in wide:  # a cell of `more`
+        return Cell(next(iter(group.values())), "")
+    column, run_id = wide[picked[1]]
+    return Cell(group.get(run_id) or next(iter(group.values())), column.name)
 
 
 def draw_rows(
@@ -352,14 +307,6 @@ def draw_rows(
     return draw_table(pd.DataFrame(grid), key=key, column_config=config, **options)
 
 
-def _of_all(column: Column, lines: Iterable[Line]) -> Any:
-    """Return the cell of all runs: the first value, but of a text all values, with slashes."""
-    values = dict.fromkeys(cell(column, line) for line in lines)
-    if column.kind != "text":
-        return next(iter(values))
-    return " / ".join(filter(None, values)) or None
-
-
 def draw_whole(
     choice: RunChoice,
     function: ViewFunction[..., Any, Any],
@@ -387,18 +334,20 @@ def draw_whole(
     drawn, mark = panels(shown), None
     for number, (figure, box) in enumerate(zip(drawn, st.columns(len(drawn)), strict=True)):
         with box:
-            key = f"{name} chart" + f" {number}" * (number > 0)
-            legend = True if len(drawn) > 1 else None  # plots at the same height
-            line = draw_figure(choice, figure, key, legend=legend)
+            line = draw_figure(
+                choice,
+                figure,
+                f"{name} chart" + f" {number}" * (number > 0),
+                legend=True if len(drawn) > 1 else None,  # plots at the same height
+            )
             open_line(choice, shown, line)
             mark = line or mark
-    notes = " ".join(shown.notes)
-    st.caption(f"{caption} {plain(notes)}")
+    st.caption(f"{caption} {plain(' '.join(shown.notes))}")
     columns = shown.chosen(shown_columns or " ".join(shown.columns))
     frame = shown.frame
     if "run" in frame:  # model by model
-        places = {info.id: place for place, info in enumerate(shown.infos)}
-        frame = frame.iloc[frame["run"].map(places).argsort(kind="stable")]
+        order = [info.id for info in shown.infos]
+        frame = frame.iloc[frame["run"].map(order.index).argsort(kind="stable")]
     texts = [column for column in columns if column.kind == "text"]
     place = st.container(key=f"{name} way") if shown.view.has_facts else st.container()
     picked = draw_rows(
@@ -410,17 +359,15 @@ def draw_whole(
         placeholder="–",
         height="content" if len(frame) <= MOST_ROWS else 460,
     ).cell
-    heads = {column.head: column.name for column in columns}
-    lines = frame.to_dict("records")
-    if shown.view.has_facts and (
-        clicked := draw_facts_button(
-            picked and Cell(picked[0], lines[picked[0]], heads[picked[1]]),
+    if shown.view.has_facts:
+        heads = {column.head: column.name for column in columns}
+        draw_facts_button(
+            picked and Cell(frame.to_dict("records")[picked[0]], heads[picked[1]]),
             lambda chosen: ", ".join(str(cell(column, chosen.line)) for column in texts),
+            lambda chosen: open_line(choice, shown, chosen.line, chosen.column),
             place,
             f"{name} facts",
         )
-    ):
-        open_line(choice, shown, clicked.line, clicked.column)
     draw_view_export(choice, shown)
     return mark
 
@@ -432,9 +379,8 @@ def configured(
     config = st.column_config
     common: dict[str, Any] = {"label": label or column.head, "help": column.help or None}
     if column.kind in ("text", "interval"):
-        width = {"width": 84} if column.kind == "interval" else {}
-        made = config.TextColumn(**common, pinned=pinned or None)
-        return {**made, **width}
+        width = 84 if column.kind == "interval" else None
+        return {**config.TextColumn(**common, pinned=pinned or None, width=width)}
     form = {"count": "localized", "share": f"%.1f{sign}"}.get(column.kind, f"%.{column.digits}f")
     return {**config.NumberColumn(**common, format=form)}
 
@@ -459,9 +405,8 @@ def cell(column: Column, line: Line | None) -> Any:
 def described(cell: Cell, choice: RunChoice, name: str) -> str:
     """The facts of a chosen cell in words; name: the group's name."""
     titles = dict(zip([run.id for run in choice.runs], choice.titles, strict=True))
-    title = titles.get(cell.line["run"], choice.titles[0])
-    excluded = ", excluded" if cell.column == "n_excluded" else ""
-    return f"{name}{excluded}, {title}"
+    excluded = ", excluded" * (cell.column == "n_excluded")
+    return f"{name}{excluded}, {titles.get(cell.line['run'], choice.titles[0])}"
 
 
 def draw_view_export(
@@ -523,12 +468,13 @@ def _draw_figure_export(
     if not titled:
         st.code(f"{figure.title}. {figure.caption}.", language=None, wrap_lines=True)
     inks = shown.view.inks(shown, choice.colours)
-    options: dict[str, Any] = {"width": width, "font_size": font_size, "titled": titled}
     n = _n_files(figure, dict(inks), width, font_size, titled)
 
     def drawn() -> bytes:
         path = Path(f"{name}.{file_format}")
-        files = FigureFile(path).named(draw(figure, file_format, inks, **options))
+        files = FigureFile(path).named(
+            draw(figure, file_format, inks, width=width, font_size=font_size, titled=titled)
+        )
         return files[path] if path in files else zipped(files)
 
     draw_download(

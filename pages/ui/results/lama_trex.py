@@ -11,7 +11,6 @@ from lama_core.glossary import explain
 from lama_core.metrics.intervals import METHOD, METHOD_OF_MEANS
 from lama_core.papers.own_results import (
     SOURCE,
-    MeasuredLama,
     load_measured,
     measured_curves,
     measured_table,
@@ -29,19 +28,12 @@ from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, pick
 
 COMPARED = "BERT-large"  # the published model that the conclusion names
-DEFAULT_PUBLISHED = ("Freq", "BERT-base", "BERT-large")
-PYTHON = (
-    "from lama_core.papers.own_results import measured_curves, measured_table\n\n"
-    'measured_table("relation", "{ranking}")\nmeasured_table("type", "{ranking}")\n'
-    'measured_table("source", "{ranking}")\nmeasured_curves("{ranking}")\n'
-)
 
 
 def draw_measured() -> None:
     """Draw totals, P@k curve and scores by relation, in the chosen ranking."""
     links.keep_params()  # for the way back
-    back = links.params_without(["large"])
-    links.draw_link("Overview", "arrow_back", screens.RESULTS, back)
+    links.draw_link("Overview", "arrow_back", screens.RESULTS, links.params_without(["large"]))
     st.subheader("How well do two models do on LAMA's own T-REx facts?", anchor=False)
     measured = load_measured()
     left, right = st.columns([1, 3], vertical_alignment="bottom")
@@ -51,7 +43,7 @@ def draw_measured() -> None:
     shown = right.multiselect(
         "Compare with published",
         published_table("petroni2019", "table2").columns,
-        default=list(DEFAULT_PUBLISHED),
+        default=["Freq", "BERT-base", "BERT-large"],
         key="published_lama",
         bind=BOUND,
         placeholder="None",
@@ -60,24 +52,23 @@ def draw_measured() -> None:
         select_all=False,
     )
     titles = {
-        one.model: url_state.title_of(one.model)
-        + (f", {one.note.partition(',')[0]}" if one.note else "")
-        for one in measured.models
+        one["model"]: url_state.title_of(one["model"])
+        + (f", {one['note'].partition(',')[0]}" if "note" in one else "")
+        for one in measured["models"]
     }
-    p_at_1 = measured_table("source", ranking).set_index("model")["p_at_k"]
     (published,) = published_cells(SOURCE, None, [COMPARED]).values()
     first, more = _description(measured, ranking)
+    p_at_1 = listed(titles, measured_table("source", ranking).set_index("model")["p_at_k"])
     draw_headline(
-        f"{listed(titles, p_at_1)} of first answers are right on LAMA's T-REx; published: "
-        f"{published:.1f} % ({COMPARED}); {first}"
+        f"{p_at_1} of first answers are right on LAMA's T-REx; published: {published:.1f} % "
+        f"({COMPARED}); {first}"
     )
     _draw_totals(ranking, titles, shown)
     with st.expander("How these runs were made", icon=":material/info:"):
         st.caption(more)
-    links.draw_link("To see facts, download LAMA", "database", screens.DATA, {"tab": "Data sets"})
-    curves = measured_curves(ranking).assign(run=lambda table: table["model"], chance=float("nan"))
+    links.draw_link("To see facts, download LAMA", "database", screens.DATA, {})
     figure = lines_figure(
-        curves,
+        measured_curves(ranking).assign(run=lambda table: table["model"], chance=float("nan")),
         titles,
         counts="facts",
         title="Mean P@k from 1 to 100, LAMA T-REx",
@@ -92,78 +83,72 @@ def draw_measured() -> None:
     st.markdown("### By relation")
     grid = []
     for relation, part in measured_table("relation", ranking).groupby("relation", sort=False):
-        head_line = part.iloc[0]
-        row: dict[str, Any] = {
-            "relation": f"{relation} {head_line['label']}",
-            "type": head_line["type"],
-        }
-        grid.append(row | _cells(part, with_n=True))
+        line = part.iloc[0]
+        head = {"relation": f"{relation} {line['label']}", "type": line["type"]}
+        grid.append(head | _cells(part, with_n=True))
     config = {"relation": st.column_config.TextColumn(pinned=True)} | _columns(titles, METHOD)
     draw_table(pd.DataFrame(grid), column_config=config, height=460)
-    made = {
-        "ranking": ranking,
-        "candidates": measured.candidates,
-        "data": measured.data,
-        "command": measured.command,
-        "commit": measured.commit,
-        "weights": {model.model: model.weights for model in measured.models},
-    }
     draw_export(
         "lama-trex",
         lambda: pd.concat(
             [measured_table(by, ranking).assign(by=by) for by in ("source", "type", "relation")],
             ignore_index=True,
         ),
-        made,
-        PYTHON.format(ranking=ranking),
+        {
+            "ranking": ranking,
+            **{name: measured[name] for name in ("candidates", "data", "command", "commit")},
+            "weights": {model["model"]: model["weights"] for model in measured["models"]},
+        },
+        "from lama_core.papers.own_results import measured_curves, measured_table\n\n"
+        f'measured_table("relation", "{ranking}")\nmeasured_table("type", "{ranking}")\n'
+        f'measured_table("source", "{ranking}")\nmeasured_curves("{ranking}")\n',
     )
 
 
-def _description(measured: MeasuredLama, ranking: Ranking) -> tuple[str, str]:
+def _description(measured: Mapping[str, Any], ranking: Ranking) -> tuple[str, str]:
     """Describe the facts; and the models, the ranking, and what differs from the paper."""
     n_paper = next(
         row.labels[3]
         for row in published_table("petroni2019", "table2").rows
         if row.labels[0] == SOURCE and row.labels[2] is None
     )
+    n_facts = measured_table("source", ranking).set_index("model")["n"]
     counted = " and ".join(
-        f"{model.n:,} ({plain(url_state.title_of(model.model))}, "
-        f"{plain(model.note) + ', ' if model.note else ''}{model.precision}, "
-        f"{'left context' if model.context == 'left' else 'whole sentence'})"
-        for model in measured.models
+        f"{n_facts[model['model']]:,} ({plain(url_state.title_of(model['model']))}, "
+        f"{plain(model['note']) + ', ' if 'note' in model else ''}{model['precision']}, "
+        f"{'left context' if model['context'] == 'left' else 'whole sentence'})"
+        for model in measured["models"]
     )
-    scored = " and ".join(
-        f"{model.n:,} ({url_state.title_of(model.model)})" for model in measured.models
-    )
-    ranked = (
-        "**filtered** ranking, as in the paper's text (its released code uses the raw ranking)"
-        if ranking == "filtered"
-        else "**raw** ranking, as in the paper's released code"
-    )
+    scored = " and ".join(f"{n:,} ({url_state.title_of(str(name))})" for name, n in n_facts.items())
+    ranked = {
+        "filtered": "**filtered** ranking, as in the paper's text (its released code uses the raw "
+        "ranking)",
+        "raw": "**raw** ranking, as in the paper's released code",
+    }
     return (
         f"means over 41 relations, {scored} of the paper's {n_paper:,} facts",
         "Each model is scored on the facts whose object is "
         f"one of its tokens: {counted}. So the facts differ between the models, and from the "
-        f"paper's {n_paper:,}, of which {measured.n_facts:,} are in the data used here. "
-        f"Candidates: {plain(measured.candidates)}, as far as they are in the model's "
-        f"vocabulary; {ranked}.\n\n"
-        f"Command: `{measured.command}`, commit {measured.commit}. The project includes only these "
-        "numbers, not their facts.",
+        f"paper's {n_paper:,}, of which {measured['n_facts']:,} are in the data used here. "
+        f"Candidates: {plain(measured['candidates'])}, as far as they are in the model's "
+        f"vocabulary; {ranked[ranking]}.\n\n"
+        f"Command: `{measured['command']}`, commit {measured['commit']}. The project includes only "
+        "these numbers, not their facts.",
     )
 
 
 def _draw_totals(ranking: Ranking, titles: Mapping[str, str], published: Sequence[str]) -> None:
     """Draw the T-REx rows of Table 2: this project's results and the published ones."""
     both = pd.concat([measured_table(by, ranking) for by in ("type", "source")])
-    grid = []
-    for kind in (*dict.fromkeys(both["type"].dropna()), None):
-        part = both[both["type"].isna() if kind is None else both["type"] == kind]
-        row: dict[str, Any] = {"type": kind or "all", "relations": part["n_relations"].iloc[0]}
-        grid.append(row | _cells(part) | published_cells(SOURCE, kind, published))
+    grid = [
+        {"type": kind or "all", "relations": part["n_relations"].iloc[0]}
+        | _cells(part)
+        | published_cells(SOURCE, kind or None, published)
+        for kind, part in both.groupby(both["type"].fillna(""), sort=False)
+    ]
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {"relations": number(help="Number of relations in the mean.")}
-    config |= _columns(titles, METHOD_OF_MEANS)
-    config |= {
+    config |= _columns(titles, METHOD_OF_MEANS) | {
         f"{name} *": number(
             f"{name} (published)", format="%.1f", help="Petroni et al. 2019, Table 2, 34,039 facts."
         )

@@ -9,7 +9,6 @@ from lama_core.papers.bear import (
     N_FACTS,
     N_RELATIONS,
     PAPER,
-    OverFacts,
     differs_from_leaderboard,
     over_facts,
 )
@@ -45,11 +44,8 @@ def draw_leaderboard(choice: RunChoice, shown: Shown[ScoresRequest, RunScores]) 
     if not names:
         return
     st.markdown("### Compared with BEAR's leaderboard")
-    scores = shown.found.by("relation")
-    found = {name: over_facts(scores[scores["run"] == run.id]) for name, run in names.items()}
-    table = _rows(names, found)
+    table = _rows(names, shown.found.by("relation"))
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    n_facts_help = f"Scored facts, out of the leaderboard's {N_FACTS:,}."
     draw_table(
         table,
         key="leaderboard table",
@@ -63,7 +59,9 @@ def draw_leaderboard(choice: RunChoice, shown: Shown[ScoresRequest, RunScores]) 
                 format="%.1f", help="Percent of the scored facts, not averaged by relation."
             ),
             "chance": number(format="%.1f", help="Mean over facts of 1 / answers, in percent."),
-            "facts": number(format="localized", help=n_facts_help),
+            "facts": number(
+                format="localized", help=f"Scored facts, out of the leaderboard's {N_FACTS:,}."
+            ),
             "relations": number(help=f"Relations with scored facts, out of {N_RELATIONS}."),
             "published": number(
                 format="%.1f", help="Accuracy in percent, mean over the three templates."
@@ -95,27 +93,22 @@ def draw_leaderboard(choice: RunChoice, shown: Shown[ScoresRequest, RunScores]) 
     )
 
 
-def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFrame:
-    """Return a row per run with its model's published score, then a row per other model."""
+def _rows(names: dict[str, RunInfo], scores: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per run with its model's published score, then a row per other model.
+
+    scores: the runs' P@1 by relation.
+    """
     printed = {
         str(row.labels[0]): tuple(one and percentage(float(one)) for one in row.values)
         for row in published_table(PAPER, BOARD).rows
     }
     published_names = {reference: name for name, reference in BEAR_MODELS.items()}
-    ours, shown = [], set()
-    for name, run in names.items():
-        figures, published_name = found[name], published_names.get(run.model, "")
-        shown.add(published_name)
-        mean, error = printed.get(published_name, (None, None))
+    ours = []
+    for run in names.values():
+        figures = over_facts(scores[scores["run"] == run.id])
+        mean, error = printed.get(published_names.get(run.model, ""), (None, None))
         unusual = [run.prompts.partition(", ")[2]]
         unusual += ["other answers"] * (run.candidates != OWN_WORDS)
-        differs = differs_from_leaderboard(
-            n_relations=figures.n_relations,
-            n_facts=figures.n,
-            n_templates=1,
-            limit=run.limit,
-            asked="; ".join(filter(None, unusual)),
-        )
         ours.append(
             {
                 "model": run.title or title_of(run.model),
@@ -126,13 +119,20 @@ def _rows(names: dict[str, RunInfo], found: dict[str, OverFacts]) -> pd.DataFram
                 "relations": figures.n_relations,
                 "published": mean,
                 "± error": error,
-                "differs": differs,
+                "differs": differs_from_leaderboard(
+                    n_relations=figures.n_relations,
+                    n_facts=figures.n,
+                    n_templates=1,
+                    limit=run.limit,
+                    asked="; ".join(filter(None, unusual)),
+                ),
             }
         )
+    here = {published_names.get(run.model) for run in names.values()}
     others = [
         {"model": name, "published": mean, "± error": error}
         for name, (mean, error) in printed.items()
-        if name not in shown
+        if name not in here
     ]
     others.sort(key=lambda row: -float(row["published"] or 0))
     return pd.DataFrame([*ours, *others])

@@ -46,8 +46,6 @@ Draw = Callable[[RunChoice, RunListing], Sequence[RunInfo] | None]
 # Returns what is missing for a chart, in words; empty if nothing is missing.
 Needs = Callable[[RunChoice, RunListing], str]
 PROBES = analogies.view.title
-# URL parameters of analogy probes that mean something else, or nothing, in other charts.
-OF_PROBES = ("data", "models", "among", "new_probe")
 PER_ROW = 3
 
 
@@ -80,13 +78,12 @@ class MenuChart:
 
 
 def _type_needs(choice: RunChoice, _: RunListing) -> str:
-    chosen = set(choice.relations or choice.labels)
-    relations = (relation for run in choice.runs for relation in run.relations)
-    typed = any(one.type is not None and one.n for one in relations if one.name in chosen)
+    typed = any(
+        one.type is not None and one.n and one.name in (choice.relations or choice.labels)
+        for run in choice.runs
+        for one in run.relations
+    )
     return "" if typed else "relations with a type in the data (1-1, N-1 or N-M)"
-
-
-WORDINGS = f"a run of these models with the prompts {', '.join(ALTERED + SEVERAL)}"
 
 
 def _known_by_needs(choice: RunChoice, _: RunListing) -> str:
@@ -96,8 +93,8 @@ def _known_by_needs(choice: RunChoice, _: RunListing) -> str:
 
 def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
     by = pick("Rows of the table", ("all", "source", "relation"), key="known_by")
-    known = f"the right answer is among its first {choice.k}"
-    known = "its first answer is right" if choice.k == 1 else known
+    several = f"the right answer is among its first {choice.k}"
+    known = "its first answer is right" if choice.k == 1 else several
     draw_whole(
         choice,
         known_by,
@@ -108,7 +105,6 @@ def _draw_known_by(choice: RunChoice, _: RunListing) -> None:
 
 
 def _draw_mentions(choice: RunChoice, _: RunListing) -> None:
-    links.replace_values("mentions_of", {"object": NAMES["object"]})  # of earlier versions
     of = pick("Mentions of the", tuple(NAMES), key="mentions_of", format_func=NAMES.__getitem__)
     draw_whole(
         choice,
@@ -135,8 +131,9 @@ def _draw_margins(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] |
     shown = _margin_runs(choice, listing)
     assert shown is not None, "`needs` is empty"
     if shown is not choice:
-        titles = plain(", ".join(shown.titles))
-        st.caption(f"Shown here only: {titles}. The chosen runs have no margins.")
+        st.caption(
+            f"Shown here only: {plain(', '.join(shown.titles))}. The chosen runs have no margins."
+        )
     draw_comparison_basis(shown)
     draw_margins(shown)
     return shown.runs
@@ -194,7 +191,11 @@ CHARTS = dict(
         _of_view(
             wording,
             draw_wording,
-            lambda *given: "" if any(wording_runs(*given)) else WORDINGS,
+            lambda *given: (
+                ""
+                if any(wording_runs(*given))
+                else f"a run of these models with the prompts {', '.join(ALTERED + SEVERAL)}"
+            ),
             of_runs=False,
         ),
         _of_view(analogies, _draw_probes, of_runs=False),
@@ -233,7 +234,7 @@ def all_charts() -> dict[str, MenuChart]:
     """The charts by name; those of plug-ins last, and those of their views that have a figure."""
     views = [one for one in plugins.rows("views").values() if one.view.has_figure]
     drawn = dict(_of_view(view, partial(_draw_added, view)) for view in views)
-    return CHARTS | {k: v for k, v in (drawn | plugins.rows("charts")).items() if k not in CHARTS}
+    return {**drawn, **plugins.rows("charts"), **CHARTS}
 
 
 def _draw_added(function: ViewFunction[..., Any, Any], choice: RunChoice, _: RunListing) -> None:
@@ -248,10 +249,12 @@ def draw_more(with_runs: Callable[[Draw, Sequence[str]], None]) -> None:
         _draw_head(name)
         _draw_probes()
         return
-    if name and name not in all_charts() and links.is_new_url():
+    chart = all_charts().get(name)
+    if name and chart is None and links.is_new_url():
         show_note(plain(f"Unknown chart {name!r}. Choose one below."))
-    idle = all_charts()[name].idle if name in all_charts() else ()
-    with_runs(lambda choice, listing: _draw(name, choice, listing), idle)
+    with_runs(
+        lambda choice, listing: _draw(name, choice, listing), () if chart is None else chart.idle
+    )
 
 
 def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo] | None:
@@ -267,8 +270,8 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo
     shown = choice.where(lambda run: not chart.lacks(run))
     if len(shown.runs) < len(choice.runs):
         lacks = " or ".join(filter(None, dict.fromkeys(map(chart.lacks, choice.runs))))
-        hidden = ", ".join(one for one in choice.titles if one not in shown.titles)
-        st.caption(f"Hidden, because they have no {lacks}: {plain(hidden)}.")
+        hidden = plain(", ".join(one for one in choice.titles if one not in shown.titles))
+        st.caption(f"Hidden, because they have no {lacks}: {hidden}.")
         choice = shown
     if chart.of_runs:
         draw_comparison_basis(choice)
@@ -277,9 +280,10 @@ def _draw(name: str, choice: RunChoice, listing: RunListing) -> Sequence[RunInfo
 
 def _params_to(name: str) -> dict[str, str | list[str]]:
     """The URL parameters of a chart, or of the menu, that keep the choices of the open one."""
-    is_other = PROBES in (name, st.query_params.get("chart"))
-    kept = links.params_without(["chart", *(OF_PROBES if is_other else ())])
-    return kept | {"tab": "More", "chart": name}
+    without = ["chart"]
+    if PROBES in (name, st.query_params.get("chart")):  # where these mean something else
+        without += ["data", "models", "among", "new_probe"]
+    return links.params_without(without) | {"tab": "More", "chart": name}
 
 
 def _draw_head(name: str) -> None:
@@ -311,14 +315,18 @@ def _draw_menu(choice: RunChoice, listing: RunListing) -> None:
             ready = [one for one in names if not missing[one]]
             with box.container(border=True, height="stretch", gap="xsmall"):
                 if ready:
-                    there = _params_to(ready[0])
-                    links.draw_link(f"**{title}**", "arrow_forward", screens.RESULTS, there)
+                    links.draw_link(
+                        f"**{title}**", "arrow_forward", screens.RESULTS, _params_to(ready[0])
+                    )
                 else:  # aligned with the buttons of the other cards
                     st.button(f"**{title}**", type="tertiary", disabled=True)
                 st.caption(" · ".join(names))
                 if not ready:
                     st.caption(f"**Needs:** {missing[names[0]]}.")
-                    key = f"start for {names[0]}"
                     links.draw_link(
-                        "Start a run", "play_arrow", screens.DATA, screens.NEW_RUN, key=key
+                        "Start a run",
+                        "play_arrow",
+                        screens.DATA,
+                        screens.NEW_RUN,
+                        key=f"start for {names[0]}",
                     )

@@ -4,7 +4,7 @@ Its tabs are the kinds of probe whose requests name facts and models; most of th
 drawn as the request declares them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -18,7 +18,7 @@ from lama_core.probes.generation.request import GenerateRequest
 from lama_core.probes.kinds import KINDS
 from lama_core.probes.statements.plan import most_templates
 from lama_core.queries.question import can_generate
-from lama_core.requests import field_values
+from lama_core.requests import RequestField, field_values
 from lama_core.rounding import percent
 from lama_core.runs.info import FACT_KINDS
 from lama_core.scoring.answer_spaces import RELATION
@@ -47,15 +47,11 @@ from pages.ui.shared.url_state import BOUND, choose, pick, title_of
 WORDS_AT_BLANK, WHOLE_ANSWERS = "words at a blank", KINDS["statements"].title
 # What a run asks -> its request: all kinds of probe of facts, with models.
 REQUESTS: dict[str, type[RunSettings]] = {
-    WORDS_AT_BLANK if kind.name == "cloze" else kind.title: request
+    WORDS_AT_BLANK if kind.spec.kind == "cloze" else kind.title: request
     for kind in KINDS.values()
     for request in kind.requests
     if issubclass(request, RunSettings)
 }
-ABOUT = (
-    "How much does a model know? A run asks it every fact of a data set, such as “The capital of "
-    "Peru is ___”."
-)
 # Kind of run -> what it does, and what is counted.
 MEANINGS = {
     "cloze": "The model ranks single words at the blank; the share of right first words is P@1.",
@@ -68,15 +64,10 @@ MEANINGS = {
     "put back.",
 }
 PROBING = "a probing run"  # the job's name
-OPTIONS = "Options"
 MOST_FACTS, FEW_FACTS = 100, 20  # of a relation, unless the user types another number; few: slow
 # Fields above the options, and those that the form leaves at their defaults.
 COMMON = ("dataset", "models", "relations", "limit")
 DEFAULTS = ("ranking", "precision", "revisions", "segments", "out", "executor", "parts_at")
-TEMPLATE_HELP = (
-    "Number of the template of each relation, from 0. For relations without templates only 0 is "
-    "possible: they use the sentence of each fact."
-)
 
 
 def draw_form() -> None:
@@ -131,10 +122,9 @@ def _result(names: Sequence[str]) -> str:
         n = int(table["n"].sum())
         if n:
             share = float((table["p_at_1"] * table["n"]).sum() / n)
-            title = plain(title_of(infos[str(run)].model))
             lines.append(
-                f"{title}: {round(share * n):,} of {n:,} first answers are right "
-                f"(P@1 {percent(share)} %)."
+                f"{plain(title_of(infos[str(run)].model))}: {round(share * n):,} of {n:,} first "
+                f"answers are right (P@1 {percent(share)} %)."
             )
     return " ".join(lines)
 
@@ -148,7 +138,10 @@ def _choose() -> RunSettings | None:
     if not names:
         draw_no_data("facts")
         return None
-    st.markdown(ABOUT)
+    st.markdown(
+        "How much does a model know? A run asks it every fact of a data set, such as “The capital "
+        "of Peru is ___”."
+    )
     left, right = st.columns(2, gap="large")
     data = choose("Data", names, key="data", place=left)
     with right:
@@ -163,22 +156,18 @@ def _choose() -> RunSettings | None:
     st.caption(
         MEANINGS[next(name for name, kind in KINDS.items() if REQUESTS[way] in kind.requests)]
     )
+    common: dict[str, Any] = {"dataset": data, "models": models}
     left, right = st.columns(2, gap="large")
     with left:
-        relations = choose_relations(cache.relations_of(data), "run_relations", bound=True)
+        relations = cache.relations_of(data)
+        common["relations"] = choose_relations(relations, "run_relations", bound=True)
     with right:
-        limit = choose_limit(
+        common["limit"] = choose_limit(
             MOST_FACTS if way == WORDS_AT_BLANK else FEW_FACTS,
             _limit_key(way),
             help="Uses the first N facts of each relation, in file order. Empty: all facts.",
             bound=True,
         )
-    common: dict[str, Any] = {
-        "dataset": data,
-        "models": models,
-        "relations": relations,
-        "limit": limit,
-    }
     options = _choose_options(REQUESTS[way], common)
     if not models:
         show_note("Choose at least one model.")
@@ -208,115 +197,91 @@ def _choose_options(kind: type[RunSettings], common: Mapping[str, Any]) -> dict[
         for name, field in fields_of(kind).items()
         if name not in (*COMMON, *DEFAULTS) and (name != "open_book" or corpus_files())
     }
-    # Field -> label and help, if they aren't the field's own.
-    said = {
-        "part": ("Score", explain("Tokens that count")),
-        "aggregate": ("Combine tokens by", explain("Sum and mean")),
-        "hiding": ("Hidden with a token", explain("Masked together with a token")),
-        "start_token": ("Start token of causal models", explain("Start token")),
-    }
     values = {}
-    with st.expander(OPTIONS, icon=":material/tune:"):
+    with st.expander("Options", icon=":material/tune:"):
         columns = st.columns(2, gap="large")
         for number, (name, field) in enumerate(fields.items()):
             with columns[2 * number // len(fields)]:
-                own = OWN_WIDGETS.get(name)
-                values[name] = (
-                    own(common)
-                    if own
-                    else draw_field(field, f"run_{name}", *said.get(name, ("", None)))
-                )
+                values[name] = _choose_option(name, field, common)
     return values
 
 
-def _choose_prompts(common: Mapping[str, Any]) -> str | None:
-    return choose_possible(
-        "Prompts",
-        (*PROMPT_SETS, *LPAQA_SETS),
-        cache.impossible_prompts(common["dataset"], common["relations"], common["limit"]),
-        key="run_prompts",
-        help="\n\n".join(
-            [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
-            + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
-        ),
-    )
-
-
-def _choose_candidates(_: Mapping[str, Any]) -> str | None:
-    return choose_possible(
-        "Candidates",
-        list_names(of_relations=True),
-        unavailable_lists(of_relations=True),
-        key="run_candidates",
-        help=explain_lists(of_relations=True),
-    )
-
-
-def _choose_context(_: Mapping[str, Any]) -> str | None:
-    chosen = pick(
-        "Causal models see",
-        ("left", "both"),
-        key="run_context",
-        help="**left**: only the text before the blank, as in the paper. **both**: the whole "
-        "sentence (slower).",
-    )
-    return "both" if chosen == "both" else None
-
-
-def _choose_open_book(_: Mapping[str, Any]) -> str | None:
-    is_open_book = st.toggle(
-        "Open-book context",
-        key="run_open_book",
-        bind=BOUND,
-        help="Prepends the most similar passage of MiniLM-MLM's training text to each query. The "
-        "run then measures whether a model can read the answer there.",
-    )
-    return STARTER if is_open_book else None
+def _choose_option(name: str, field: RequestField, common: Mapping[str, Any]) -> Any:
+    """Draw the widget of an option; some depend on the data or on what is installed."""
+    data, relations = common["dataset"], common["relations"]
+    match name:
+        case "prompts":
+            return choose_possible(
+                "Prompts",
+                (*PROMPT_SETS, *LPAQA_SETS),
+                cache.impossible_prompts(data, relations, common["limit"]),
+                key="run_prompts",
+                help="\n\n".join(
+                    [f"**{name}**: {one.meaning}" for name, one in PROMPT_SETS.items()]
+                    + [f"**{', '.join(LPAQA_SETS)}**: LPAQA's prompts, mined and paraphrased"]
+                ),
+            )
+        case "candidates":
+            return choose_possible(
+                "Candidates",
+                list_names(of_relations=True),
+                unavailable_lists(of_relations=True),
+                key="run_candidates",
+                help=explain_lists(of_relations=True),
+            )
+        case "context":
+            context = pick(
+                "Causal models see",
+                ("left", "both"),
+                key="run_context",
+                help="**left**: only the text before the blank, as in the paper. **both**: the "
+                "whole sentence (slower).",
+            )
+            return context if context == "both" else None
+        case "open_book":
+            is_open_book = st.toggle(
+                "Open-book context",
+                key="run_open_book",
+                bind=BOUND,
+                help="Prepends the most similar passage of MiniLM-MLM's training text to each "
+                "query. The run then measures whether a model can read the answer there.",
+            )
+            return STARTER if is_open_book else None
+        case "template":
+            return int(
+                st.number_input(
+                    "Template",
+                    0,
+                    most_templates(cache.dataset_of(data), relations) - 1,
+                    0,
+                    key=_template_key(common),
+                    persist_state=KEPT,
+                    help="Number of the template of each relation, from 0. For relations without "
+                    "templates only 0 is possible: they use the sentence of each fact.",
+                )
+            )
+        case "answers":  # from the data or, if the visitor may type paths, from a file
+            if not visitors.may("paths"):
+                return RELATION
+            path = st.text_input(
+                "Answers from a file",
+                key="new answers",
+                persist_state=KEPT,
+                placeholder="Each relation's own",
+                help="A text file with one answer per line, used for every relation. Empty: each "
+                "relation's own answers, which are the list in the data or, without one, all "
+                "objects.",
+            ).strip()
+            return FILE + path.removeprefix(FILE) if path else RELATION
+        case _:  # Field -> label and help, if they aren't the field's own
+            said = {
+                "part": ("Score", explain("Tokens that count")),
+                "aggregate": ("Combine tokens by", explain("Sum and mean")),
+                "hiding": ("Hidden with a token", explain("Masked together with a token")),
+                "start_token": ("Start token of causal models", explain("Start token")),
+            }
+            return draw_field(field, f"run_{name}", *said.get(name, ("", None)))
 
 
 def _template_key(common: Mapping[str, Any]) -> str:
     return f"new template {common['dataset']} {common['relations']}"
-
-
-def _choose_template(common: Mapping[str, Any]) -> int:
-    data, relations = common["dataset"], common["relations"]
-    return int(
-        st.number_input(
-            "Template",
-            0,
-            most_templates(cache.dataset_of(data), relations) - 1,
-            0,
-            key=_template_key(common),
-            persist_state=KEPT,
-            help=TEMPLATE_HELP,
-        )
-    )
-
-
-def _choose_answers(_: Mapping[str, Any]) -> str:
-    """Draw the choice of answers: from the data or, if the visitor may type paths, from a file."""
-    if not visitors.may("paths"):
-        return RELATION
-    path = st.text_input(
-        "Answers from a file",
-        key="new answers",
-        persist_state=KEPT,
-        placeholder="Each relation's own",
-        help="A text file with one answer per line, used for every relation. Empty: each "
-        "relation's own answers, which are the list in the data or, without one, all objects.",
-    ).strip()
-    if not path:
-        return RELATION
-    visitors.check("paths")
-    return FILE + path.removeprefix(FILE)
-
-
-# Fields whose widgets depend on the data or on what is installed.
-OWN_WIDGETS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-    "prompts": _choose_prompts,
-    "candidates": _choose_candidates,
-    "context": _choose_context,
-    "open_book": _choose_open_book,
-    "template": _choose_template,
-    "answers": _choose_answers,
-}

@@ -12,7 +12,6 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from lama_core.glossary import explain
 from lama_core.metrics import headline, standings
@@ -69,19 +68,8 @@ from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import BOUND, drop_stale, pick
 
 ShownScores = Shown[ScoresRequest, RunScores]
-P_AT_10 = METRICS["p_at_10"].label
-ORDERS = ("as in the data", "best first")
 OVER_FACTS, OVER_RELATIONS = "mean over facts", "mean over relations"
 DEFAULT_PUBLISHED = ("BERT-base", "BERT-large")
-HELP_ON_CONCEPTNET = (
-    "ConceptNet: the paper's text averages over relations, as this table does for each source. Its "
-    "released code treats ConceptNet as one relation and averages over facts, like the published "
-    "values."
-)
-HELP_ON_WEAKEST = (
-    "The relations with the worst mean over the models. Click one to see the facts that are wrong, "
-    "the most confident answers first."
-)
 N_WEAKEST, MOST_WEAKEST = 3, 8  # more than the first if several are level
 LOW = 0.5  # below this P@k, a click opens only the facts with a wrong answer
 # Column -> its width in both tables.
@@ -119,7 +107,7 @@ def draw_overview(choice: RunChoice) -> None:
                 for label, one in known.items()
             ),
         )
-        order = pick("Order", ORDERS, key="order")
+        is_best_first = pick("Order", ("as in the data", "best first"), key="order") == "best first"
         names, few = chart_sources(shown)
         opened = st.pills(
             "Show the relations of",
@@ -132,8 +120,8 @@ def draw_overview(choice: RunChoice) -> None:
             help="In the chart, the mean of each chosen source is followed by a row per relation. "
             "The table shows all relations.",
         )
-    measure, is_best_first = known[name], order == "best first"
-    if name == P_AT_10:  # the same as P@k with k = 10, which has intervals
+    measure = known[name]
+    if name == METRICS["p_at_10"].label:  # the same as P@k with k = 10, which has intervals
         choice = replace(choice, k=10)
         shown = choice.view(scores)
         measure = measures(shown)["P@k"]
@@ -144,14 +132,14 @@ def draw_overview(choice: RunChoice) -> None:
         mark = draw_dashboard(
             choice, _bars(key, shown.infos, shown, measure, opened, is_best_first)
         )
-        diamonds = f"diamonds: {measure.label} of a random order of the answers. "
-        clicks = " Click a row or a curve to select it, and once more to see its facts."
         st.caption(
             "**Bold**: means over relations."
-            + clicks * (st.query_params.get("large") not in ENLARGED),
+            + " Click a row or a curve to select it, and once more to see its facts."
+            * (st.query_params.get("large") not in ENLARGED),
             help=f"{counted} Bold: means over relations; "
             + "whiskers: 95 % intervals; " * measure.is_p_at_k
-            + diamonds * (measure.is_p_at_k and shown.guessable)
+            + f"diamonds: {measure.label} of a random order of the answers. "
+            * (measure.is_p_at_k and shown.guessable)
             + f"interval for a relation, over its facts: {METHOD}; for a mean: {METHOD_OF_MEANS}.",
         )
         if mark is not None:
@@ -167,8 +155,12 @@ def draw_overview(choice: RunChoice) -> None:
         return
     with st.expander("The published models (Table 1 of Petroni et al. 2019)"):
         draw_table(published_table("petroni2019", "table1").frame())
-        there = {**choice.params(), **screens.chart(screens.LAMA_TREX)}
-        links.draw_link("Published scores on LAMA's T-REx", "arrow_forward", screens.RESULTS, there)
+        links.draw_link(
+            "Published scores on LAMA's T-REx",
+            "arrow_forward",
+            screens.RESULTS,
+            {**choice.params(), **screens.chart(screens.LAMA_TREX)},
+        )
 
 
 def _heading(choice: RunChoice, measure: ScoreMeasure) -> str:
@@ -198,8 +190,8 @@ def _draw_headline(choice: RunChoice, shown: ShownScores, measure: ScoreMeasure)
     st.caption(f"{more} {comparison_basis(choice)[0]} {unscored(choice)}")
     with st.container(horizontal=True, key="ways"):
         if len(found.order) > 1:
-            pair = {"run_a": ids[found.order[1]], "run_b": ids[found.order[0]]}
-            there = {**choice.params(), "tab": "Compare", **pair}
+            best, second = (ids[title] for title in found.order[:2])
+            there = {**choice.params(), "tab": "Compare", "run_a": second, "run_b": best}
             links.draw_link("Compare the best two", "balance", screens.RESULTS, there)
     return plain(found.counted)
 
@@ -218,8 +210,8 @@ def _bars(
 
 def _is_low(line: Line, measure: ScoreMeasure, column: str = "") -> bool:
     """Whether a mark, or a cell of this column, has a low score."""
-    has_score = measure.is_p_at_k and column in ("", measure.column, "interval")
-    return has_score and bool(line["p_at_k"] < LOW)
+    shows_score = column in ("", measure.column, "interval")
+    return measure.is_p_at_k and shows_score and bool(line["p_at_k"] < LOW)
 
 
 def _open(
@@ -240,22 +232,39 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
     over_facts = OVER_FACTS in set(rows["kind"])
     head.markdown(
         f"### {_heading(choice, measure)} by source and type of relation",
-        help=HELP_ON_CONCEPTNET if over_facts else None,
+        help="ConceptNet: the paper's text averages over relations, as this table does for each "
+        "source. Its released code treats ConceptNet as one relation and averages over facts, like "
+        "the published values."
+        if over_facts
+        else None,
     )
-    only_manual = all(run.prompts == "manual" for run in choice.runs)
     published, asked = [], st.query_params.get_all("published")
-    if measure.is_p_at_k and choice.k == 1 and only_manual and choice.all_words:
-        published = _choose_published(choice, by_relation, box)
-    elif asked:
-        links.set_param("published", asked)
-        box.caption("The published scores are P@1 with manual prompts, so they aren't shown here.")
+    is_manual = all(run.prompts == "manual" and run.ranks_words for run in choice.runs)
+    if not (measure.is_p_at_k and choice.k == 1 and is_manual):
+        if asked:
+            links.set_param("published", asked)
+            box.caption(
+                "The published scores are P@1 with manual prompts, so they aren't shown here."
+            )
+    elif set(by_relation.frame["source"]) & set(published_scores()["source"]):
+        of_paper = all(run.dataset in LAMA for run in choice.runs)
+        published = box.multiselect(
+            "Compare with published",
+            published_table("petroni2019", "table2").columns,
+            default=list(DEFAULT_PUBLISHED) if of_paper else [],
+            key="published",
+            bind=BOUND,
+            placeholder="None",
+            help="P@1 in percent, from Table 2 of Petroni et al. 2019, on LAMA's facts. Compare it "
+            "with these runs only if they use the same facts and candidates.",
+            select_all=False,
+        )
     place = st.container(key="totals way")
     if published:
-        datasets = dict.fromkeys(
+        for data, counts in dict.fromkeys(
             (run.dataset, tuple((part.source, part.n + part.n_excluded) for part in run.relations))
             for run in choice.runs
-        )
-        for data, counts in datasets:
+        ):
             draw_partial(data, counts, note="The published numbers cover all of LAMA's facts.")
     groups = rows.drop_duplicates(["source", "kind"])
     cell = _draw_scores(
@@ -268,7 +277,7 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         [
             text(
                 "n_relations",
-                "#rel",
+                "relations",
                 "Number of relations in the unweighted mean. 2 of 3: one relation has no scored "
                 "fact. Several numbers: the models differ.",
                 cell=lambda line: (
@@ -295,8 +304,13 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
         source, kind = cell.line["source"], cell.line["kind"]
         return described(cell, choice, f"{source} {kind}" if kind in RELATION_TYPES else source)
 
-    if clicked := draw_facts_button(cell, describe, place, "totals facts"):
-        open_line(choice, shown, clicked.line, clicked.column)
+    draw_facts_button(
+        cell,
+        describe,
+        lambda cell: open_line(choice, shown, cell.line, cell.column),
+        place,
+        "totals facts",
+    )
     if published:
         st.caption(
             "**\\***: published by Petroni et al. 2019, Table 2, on LAMA's facts and candidates."
@@ -318,34 +332,12 @@ def _draw_totals(choice: RunChoice, by_relation: ShownScores, measure: ScoreMeas
             if relation.source == CONCEPTNET
             and relation.name in (choice.relations or choice.labels)
         )
-        request = replace(shown.request, conceptnet="facts", relations=tuple(concepts))
-        requests.append(request)
+        requests.append(replace(shown.request, conceptnet="facts", relations=tuple(concepts)))
     draw_export(
         "totals",
         lambda: shown.found.totals,
         choice.made() | {"intervals": f"95 %, {METHOD_OF_MEANS}"},
         tuple(requests),
-    )
-
-
-def _choose_published(choice: RunChoice, shown: ShownScores, box: DeltaGenerator) -> list[str]:
-    """Draw the choice of published models; none by default on other facts than the paper's.
-
-    Not drawn for data without the paper's sources.
-    """
-    if not set(shown.frame["source"]) & set(published_scores()["source"]):
-        return []
-    of_paper = all(run.dataset in LAMA for run in choice.runs)
-    return box.multiselect(
-        "Compare with published",
-        published_table("petroni2019", "table2").columns,
-        default=list(DEFAULT_PUBLISHED) if of_paper else [],
-        key="published",
-        bind=BOUND,
-        placeholder="None",
-        help="P@1 in percent, from Table 2 of Petroni et al. 2019, on LAMA's facts. Compare it "
-        "with these runs only if they use the same facts and candidates.",
-        select_all=False,
     )
 
 
@@ -362,13 +354,9 @@ def _rows_of_totals(found: RunScores) -> pd.DataFrame:
     n_types = rows[has_type & rows["kind"].isin(RELATION_TYPES)].groupby("source")["kind"].nunique()
     several = rows["source"].map(n_types) > 1
     rows = rows[~has_type | (rows["kind"].isin(RELATION_TYPES) & several)]
-    sources = list(dict.fromkeys(found.by("source")["source"]))
-    kinds = [*RELATION_TYPES, OVER_RELATIONS, OVER_FACTS]
-    places = [
-        (sources.index(source), kinds.index(kind))
-        for source, kind in zip(rows["source"], rows["kind"], strict=True)
-    ]
-    return rows.iloc[sorted(range(len(places)), key=places.__getitem__)]
+    sources = dict.fromkeys(found.by("source")["source"])
+    order = [*sources, *RELATION_TYPES, OVER_RELATIONS, OVER_FACTS]
+    return rows.sort_values(["source", "kind"], key=lambda names: names.map(order.index))
 
 
 def _draw_relations(
@@ -384,7 +372,12 @@ def _draw_relations(
             level = f"**{len(worst)} relations at {next(iter(worst.values()), '')}**"
             head = "**Weakest relations**" if len(set(worst.values())) > 1 else level
             head += ", such as" * (len(worst) > MOST_WEAKEST)
-            st.markdown(f"{head} (mean over the models)", width="content", help=HELP_ON_WEAKEST)
+            st.markdown(
+                f"{head} (mean over the models)",
+                width="content",
+                help="The relations with the worst mean over the models. Click one to see the "
+                "facts that are wrong, the most confident answers first.",
+            )
             for name, said in islice(worst.items(), MOST_WEAKEST):
                 if st.button(f"{plain(choice.labels[name])}: {said}", type="tertiary"):
                     open_facts(
@@ -393,12 +386,11 @@ def _draw_relations(
                         wrong=list(choice.names),
                         sort=screens.CONFIDENT_FIRST,
                     )
-    rows = best_first(shown.frame, "relation", measure) if is_best_first else shown.frame
     place = st.container(key="relations way")
     cell = _draw_scores(
         choice,
         shown,
-        rows,
+        best_first(shown.frame, "relation", measure) if is_best_first else shown.frame,
         measure,
         "by relation table",
         [text("relation", cell=lambda line: short(choice.labels[line["relation"]], MOST_LETTERS))],
@@ -406,14 +398,18 @@ def _draw_relations(
     )
 
     def describe(cell: Cell) -> str:
-        is_low = _is_low(cell.line, measure, cell.column)
-        name = choice.labels[cell.line["relation"]]
-        return described(cell, choice, name) + ", wrong answers" * is_low
+        name = described(cell, choice, choice.labels[cell.line["relation"]])
+        return name + ", wrong answers" * _is_low(cell.line, measure, cell.column)
 
-    if clicked := draw_facts_button(cell, describe, place, "relations facts", explains=False):
-        _open(choice, shown, clicked.line, measure, clicked.column)
-    made = {"intervals": f"95 %, {METHOD}"}
-    draw_view_export(choice, shown, name="relations", made=made)
+    draw_facts_button(
+        cell,
+        describe,
+        lambda cell: _open(choice, shown, cell.line, measure, cell.column),
+        place,
+        "relations facts",
+        explains=False,
+    )
+    draw_view_export(choice, shown, name="relations", made={"intervals": f"95 %, {METHOD}"})
 
 
 def _draw_scores(
@@ -430,18 +426,16 @@ def _draw_scores(
 
     head, tail: the columns before and after those of scores and numbers of facts.
     """
-    columns = _columns(choice, shown, rows, measure)
     keys = [column.name for column in head]
     return draw_wide(
         choice,
         shown,
         rows,
         key,
-        [*head, *columns, *tail],
+        [*head, *_columns(choice, shown, rows, measure), *tail],
         keys=keys,
         hidden=["interval"] if len(choice.titles) > MOST_INTERVALS else [],
         widths=WIDTHS if choice.same_counts else {**WIDTHS, "n": "small"},
-        labels={"n_relations": "relations"},
         height="content" if len(rows.drop_duplicates(keys)) <= MOST_ROWS else 460,
         **more,
     )
@@ -457,18 +451,17 @@ def _columns(
         chosen[0] = replace(chosen[0], help=explain("P@k"))
         chosen.append(replace(known["interval"], label="interval"))
     same = choice.same_counts
-    of_all = ", the same number for every model" * same
     n = replace(
         known["n"],
         label="facts" if same else counts,
-        help=f"{counts.capitalize()} that are scored{of_all}.",
+        help=f"{counts.capitalize()} that are scored{', the same number for every model' * same}.",
         of_run=not same,
     )
     if not same:
         chosen.append(n)
     if measure.is_p_at_k and choice.k == 1 and rows["freq"].notna().any():
-        freq = "P@1 of ranking words by how often they are objects of the relation."
-        chosen.append(replace(known["freq"], label="Freq", help=freq))
+        help = "P@1 of ranking words by how often they are objects of the relation."
+        chosen.append(replace(known["freq"], label="Freq", help=help))
     if shown.guessable:
         # A run that doesn't record how many words it ranked has NaN here.
         if "n_answers" in rows:
@@ -508,9 +501,7 @@ def published_cells(source: str, kind: str | None, columns: Sequence[str]) -> di
 SCORES, RANKS = "scores", "ranks"
 VIEWS: dict[str, ViewFunction[..., Any, Any]] = {screens.CURVES: curves, RANKS: ranks}
 ENLARGED = {screens.CURVES: draw_curves, RANKS: draw_histogram}
-ICON = ":material/open_in_full:"
 MOST_BESIDE = 14  # rows of the scores; with more, the other charts stand above them
-LEAST_HEIGHT = 430  # pixels, of the scores next to the others
 
 
 def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
@@ -535,37 +526,37 @@ def draw_dashboard(choice: RunChoice, bars: Figure) -> Line | None:
             return None
     with st.container(key="dashboard"):
         if not ranked.runs or large == SCORES:
-            places: list[Any] = [st.container()]
+            boxes: list[Any] = [st.container()]
         elif is_wide:  # the others first, because the scores may be longer than the screen
-            above = st.columns(2, gap="medium")
-            places = [st.container(), *above]
+            boxes = list(st.columns(2, gap="medium"))
+            boxes.insert(0, st.container())
         else:
-            places = list(st.columns([5, 4, 4], gap="medium"))
-        bottoms = places
-        places = [one.container() for one in bottoms]
-        for name, place in zip(names, bottoms, strict=False):  # below the charts
-            if large != name and place.button(f"Enlarge {name}", icon=ICON, type="tertiary"):
+            boxes = list(st.columns([5, 4, 4], gap="medium"))
+        places = [box.container() for box in boxes]
+        for name, box in zip(names, boxes, strict=False):  # below the charts
+            if large != name and box.button(
+                f"Enlarge {name}", icon=":material/open_in_full:", type="tertiary"
+            ):
                 _select(large=[name])
-        with places[0]:
-            height = 0 if is_wide else LEAST_HEIGHT
-            mark = draw_figure(choice, _short(bars), "precision chart", height=height)
-        others: list[tuple[Shown[Any, Any], Line]] = []
+        with places[0]:  # next to the others at least 430 pixels high
+            mark = draw_figure(
+                choice, _short(bars), "precision chart", height=0 if is_wide else 430
+            )
         for function, place in zip(VIEWS.values(), places[1:], strict=False):
             shown = ranked.view(function)
             with place:
-                key = f"overview {function.view.name} chart"
-                line = draw_figure(ranked, _short(shown.figure), key)
-            if line is not None:
-                others.append((shown, line))
+                line = draw_figure(
+                    ranked, _short(shown.figure), f"overview {function.view.name} chart"
+                )
+            if line is not None and mark is None:
+                _select_model(choice, str(line["run"]))
+                open_line(choice, shown, line)
     if mark is not None:
         relations = _relations_of(choice, mark)
         if relations and {*relations} != {*(choice.relations or choice.labels)}:
             _select(relations=choice.labels_of(relations))
         _select_model(choice, str(mark["run"]))
         return mark
-    for shown, clicked in others:
-        _select_model(choice, str(clicked["run"]))
-        open_line(choice, shown, clicked)
     return None
 
 
@@ -581,8 +572,7 @@ def _relations_of(choice: RunChoice, mark: Line) -> list[str]:
     if not isinstance(mark["source"], str):
         return []
     every = {one.name: one.source for run in choice.runs for one in run.relations}
-    chosen = choice.relations or tuple(every)
-    return [name for name in chosen if every.get(name) == mark["source"]]
+    return [name for name in choice.relations or every if every.get(name) == mark["source"]]
 
 
 def _select_model(choice: RunChoice, run_id: str) -> None:
@@ -596,5 +586,4 @@ def _select_model(choice: RunChoice, run_id: str) -> None:
 
 def _select(**params: Sequence[str]) -> None:
     """Open the page with another choice of runs or relations."""
-    others = links.params_without([*params])
-    links.go(screens.RESULTS, others | {name: list(values) for name, values in params.items()})
+    links.go(screens.RESULTS, links.params_without(params) | {k: [*v] for k, v in params.items()})

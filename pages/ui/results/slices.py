@@ -29,13 +29,7 @@ from pages.ui.shared.run_choice import RunChoice
 from pages.ui.shared.url_state import BOUND
 
 EVERY = "every way"
-MORE = ("interval", "chance")  # columns that are hidden if there are many runs
 MOST_KINDS = 2  # with more runs macro P@1 and the kinds of wrong answers are hidden at first
-
-IN_MENU = (
-    "On a computer, the menu that appears above the table under the mouse adds macro P@1 and kinds "
-    "of wrong answers."
-)
 
 
 def draw_slices(choice: RunChoice) -> None:
@@ -43,8 +37,8 @@ def draw_slices(choice: RunChoice) -> None:
     whole = choice.view(slices)
     n_slices = whole.frame[whole.frame["n"] > 0].groupby("by")["slice"].nunique()
     wanted = st.query_params.get("slice_by")  # a URL's way is shown even if it has one slice
-    kept = {name for name, n in n_slices.items() if n > 1 or name == wanted}
-    ways = [name for name in whole.found.slicings if name in kept - {"all"}]
+    kept = {name for name, n in n_slices.items() if name != "all" and (n > 1 or name == wanted)}
+    ways = [name for name in whole.found.slicings if name in kept]
     # A newcomer doesn't know the sources of data; types have a chart of their own.
     asked = whole.frame[~whole.frame["by"].isin((ORIGIN, TYPE))]
     best = most_different(asked, best_run(asked))
@@ -64,11 +58,13 @@ def draw_slices(choice: RunChoice) -> None:
     draw_shown(choice, shown, "slices chart")
     rows = by_slice(shown.found)
     same = bool((rows.groupby(["by", "slice"])["n"].nunique() == 1).all())
-    names = f"slice p_at_k n interval {'chance ' * shown.guessable}macro_p_at_1 {' '.join(KINDS)}"
-    names = f"by {names}" if way == EVERY else names
+    names = (
+        f"{'by ' * (way == EVERY)}slice p_at_k n interval {'chance ' * shown.guessable}"
+        f"macro_p_at_1 {' '.join(KINDS)}"
+    )
     n_runs = len(choice.runs)
-    hidden = [*MORE] if n_runs > MOST_INTERVALS else []
-    hidden += ["macro_p_at_1", *KINDS] if n_runs > MOST_KINDS else []
+    hidden = ["interval", "chance"] * (n_runs > MOST_INTERVALS)
+    hidden += ["macro_p_at_1", *KINDS] * (n_runs > MOST_KINDS)
     place = st.container(key="slices way")
     chosen = draw_wide(
         choice,
@@ -79,20 +75,27 @@ def draw_slices(choice: RunChoice) -> None:
         hidden=hidden + ["another_valid"] * (choice.ranking == "filtered"),
         widths={"by": 160, "slice": 210 if way == EVERY else 260, "interval": 110},
     )
-    if clicked := draw_facts_button(
+    draw_facts_button(
         chosen,
         lambda cell: described(
             cell, choice, slicing_label(f"{cell.line['by']} {cell.line['slice']}")
         ),
+        lambda cell: open_line(choice, shown, cell.line, cell.column),
         place,
         "slices facts",
-    ):
-        open_line(choice, shown, clicked.line, clicked.column)
-    kinds = "Kinds of wrong answers, in percent of wrong first answers: "
-    kinds += explain("Kinds of wrong answers")
+    )
+    kinds = (
+        "Kinds of wrong answers, in percent of wrong first answers: "
+        f"{explain('Kinds of wrong answers')}"
+    )
     st.caption(
         f"**P@{choice.k}**: percent of all facts of a slice, not averaged by relation. "
-        + (kinds if len(choice.runs) <= MOST_KINDS else IN_MENU)
+        + (
+            kinds
+            if n_runs <= MOST_KINDS
+            else "On a computer, the menu that appears above the table under the mouse adds macro "
+            "P@1 and kinds of wrong answers."
+        )
     )
     if way == EVERY or "seen" in way:
         for note in shown.notes:
@@ -102,9 +105,10 @@ def draw_slices(choice: RunChoice) -> None:
 
 def _on_page(column: Column, same: bool) -> Column:
     """A column in the page's words; the number of facts once if it is the same for all runs."""
-    if column.name in ("n", "interval"):
-        label = {"interval": "95 % interval"}.get(column.name, column.label)
-        return replace(column, label=label, of_run=not (same and column.name == "n"))
+    if column.name == "n":
+        return replace(column, of_run=not same)
+    if column.name == "interval":
+        return replace(column, label="95 % interval")
     if column.name != "by":
         return column
     return replace(

@@ -36,16 +36,15 @@ MOST_FACTS = 500  # rows of the table on screen; the export has all
 
 def ways_need(choice: RunChoice, listing: RunListing) -> str:
     """Return what is missing for the chart, in words; empty if nothing is missing."""
-    if _models(choice, listing):
-        return ""
-    return "runs of one model in at least two ways: cloze, whole answers, generated answers"
+    needs = "runs of one model in at least two ways: cloze, whole answers, generated answers"
+    return needs * (not _models(choice, listing))
 
 
 def _models(choice: RunChoice, listing: RunListing) -> dict[str, dict[str, list[RunInfo]]]:
     """Model -> way of asking -> runs on the chosen data; models with the most ways come first."""
     found = runs_by_way(listing)
-    of_data = {model: found[data, model] for data, model in found if data == choice.data}
-    return dict(sorted(of_data.items(), key=lambda item: -len(item[1])))
+    of_data = ((model, found[data, model]) for data, model in found if data == choice.data)
+    return dict(sorted(of_data, key=lambda item: -len(item[1])))
 
 
 def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
@@ -58,11 +57,10 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     model = choose(
         "Model", list(models), key="way_model", first=first, show=title_of, place=boxes[0]
     )
-    by_way = {
-        way: _choose_run(way, of_way, box)
+    runs = [
+        _choose_run(way, of_way, box)
         for (way, of_way), box in zip(models[model].items(), boxes[1:], strict=False)
-    }
-    runs = list(by_way.values())
+    ]
     chosen = choice.with_runs(runs)
     generated = [cache.finished_run(run) for run in runs if run.generates]
     verdicts = overridden(generated[0]) if generated else {}
@@ -83,13 +81,12 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
     shown = judged if counts else as_matched
     title = title_of(model)
     (found,) = shown.found
-    n, n_ways = len(found.facts), len(found.ways)
     draw_headline(shown.conclusion.replace(found.model, title, 1))
     facts_of_runs = "; ".join(f"{way} {info.n:,}" for way, info in found.runs.items())
     st.caption(
-        f"Compared on the same {counted(n, 'fact')} of "
-        f"{counted(found.facts['relation'].nunique(), 'relation')}, which all "
-        f"{n_ways} runs score. Facts that each run scores: {facts_of_runs}. Differences are of the "
+        f"Compared on the same {counted(len(found.facts), 'fact')} of "
+        f"{counted(found.facts['relation'].nunique(), 'relation')}, which all {len(found.ways)} "
+        f"runs score. Facts that each run scores: {facts_of_runs}. Differences are of the "
         f"numbers before rounding. {unscored(chosen)} "
         + plain(" ".join(shown.notes).replace(found.model, title, 1))
     )
@@ -105,7 +102,7 @@ def draw_ways(choice: RunChoice, listing: RunListing) -> Sequence[RunInfo]:
             f"P@1 of generated answers: {percent(first)} % as matched, {percent(second)} % with "
             "your verdicts."
         )
-    _draw_by_relation(chosen, shown, title_of(model))
+    _draw_by_relation(chosen, shown, title)
     _draw_known_in_one(chosen, shown)
     return runs
 
@@ -115,8 +112,13 @@ def _choose_run(way: str, runs: list[RunInfo], box: DeltaGenerator) -> RunInfo:
     names = {run.id: f"{run.title or run.prompts_said}, {counted(run.n, run.unit)}" for run in runs}
     if len(set(names.values())) < len(names):
         names = {run.id: f"{names[run.id]}, {run.digest[:6]}" for run in runs}
-    key = f"way_{way.split()[0]}"
-    chosen = choose(way.capitalize(), list(names), key=key, show=names.__getitem__, place=box)
+    chosen = choose(
+        way.capitalize(),
+        list(names),
+        key=f"way_{way.split()[0]}",
+        show=names.__getitem__,
+        place=box,
+    )
     return next(run for run in runs if run.id == chosen)
 
 
@@ -137,17 +139,16 @@ def _draw_by_relation(choice: RunChoice, shown: ShownWays, title: str) -> None:
     (found,) = shown.found
     figure = replace(shown.figure, title=f"P@1 by way of asking, {title}")
     rows = figure.frame["row"].unique()
-    of_all = len(rows) <= MOST_RELATIONS or st.toggle(
+    if len(rows) > MOST_RELATIONS and not st.toggle(
         f"All {len(rows)} relations",
         key="all_relations",
         bind=BOUND,
         help=f"Otherwise the {MOST_RELATIONS} relations in which P@1 differs most between the "
         "ways.",
-    )
-    if not of_all:
-        first = figure.frame["row"].isin(rows[:MOST_RELATIONS])
+    ):
         few = f"; the {MOST_RELATIONS} of {len(rows)} relations that differ most"
-        figure = replace(figure, frame=figure.frame[first], caption=figure.caption + few)
+        first = figure.frame[figure.frame["row"].isin(rows[:MOST_RELATIONS])]
+        figure = replace(figure, frame=first, caption=figure.caption + few)
     mark = draw_figure(choice, figure, "ways chart", shown.view.inks(shown, {}))
     several = ", or of another right answer to the same question" * (choice.ranking == "filtered")
     st.caption(
@@ -162,8 +163,10 @@ def _draw_by_relation(choice: RunChoice, shown: ShownWays, title: str) -> None:
     differences = found.differences()
     differences = differences[differences["relation"] != ALL_RELATIONS]
     with st.expander("Differences by relation", icon=":material/table:"):
-        named = differences.assign(relation=differences["relation"].map(choice.labels))
-        draw_rows(named, [*shown.chosen("relation n"), *_differences(shown)])
+        draw_rows(
+            differences.assign(relation=differences["relation"].map(choice.labels)),
+            [*shown.chosen("relation n"), *_differences(shown)],
+        )
     draw_view_export(choice, shown, figure=figure)
 
 
@@ -178,10 +181,9 @@ def _draw_known_in_one(choice: RunChoice, shown: ShownWays) -> None:
     way = st.selectbox("Known as", ["any", *found.ways], key="known_as", bind=BOUND, width=240)
     table = table if way == "any" else table[table["way"] == way]
     facts = table.head(MOST_FACTS)
-    answers = [_answer_column(one) for one in found.ways]
     picked = draw_rows(
         facts.assign(relation=facts["relation"].map(choice.labels)),
-        [*shown.chosen("subject relation object"), *answers],
+        [*shown.chosen("subject relation object"), *map(_answer_column, found.ways)],
         f"ways facts {way}",
         picks="single-row",
         placeholder="",

@@ -29,8 +29,6 @@ PARTS = {
     ),
     "consistency": ("The same fact in several wordings", explain("Consistency"), ""),
 }
-CONTRAST = "overlap spearman plain altered"  # columns of the two tables
-CONSISTENCY = "n_prompts consistency accuracy consistent_accuracy"
 
 
 def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo], list[RunInfo]]:
@@ -38,12 +36,11 @@ def wording_runs(choice: RunChoice, listing: RunListing) -> tuple[list[RunInfo],
 
     The chosen runs if any is one, else all of the chosen models.
     """
-    of_data = [run for run in listing if run.dataset == choice.data]
-    models = dict.fromkeys(run.model for run in choice.runs)
-    runs = _chosen(choice) or [run for model in models for run in of_data if run.model == model]
-    altered = [run for run in runs if run.kind == "contrast"]
-    runs = [run for run in runs if run.kind != "ensemble"]  # one answer from several prompts
-    return altered, [run for run in runs if _has_several_wordings(run)]
+    models = list(dict.fromkeys(run.model for run in choice.runs))
+    of_data = [run for run in listing if run.dataset == choice.data and run.model in models]
+    runs = _chosen(choice) or sorted(of_data, key=lambda run: models.index(run.model))
+    several = [run for run in runs if run.kind != "ensemble" and _has_several_wordings(run)]
+    return [run for run in runs if run.kind == "contrast"], several
 
 
 def _chosen(choice: RunChoice) -> list[RunInfo]:
@@ -55,14 +52,13 @@ def draw_wording(choice: RunChoice, listing: RunListing) -> None:
     """Draw both tables; if a table has no runs, name the runs that it needs."""
     altered, several = wording_runs(choice, listing)
     found = {run.model for run in (*altered, *several)}
-    titled = zip(choice.runs, choice.titles, strict=True)
-    without = [title for run, title in titled if run.model not in found]
-    if without:
+    lacking = choice.where(lambda run: run.model not in found)
+    if lacking.runs:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(plain(f"Models without such a run: {', '.join(without)}."), width="content")
+            titles = plain(", ".join(lacking.titles))
+            st.caption(f"Models without such a run: {titles}.", width="content")
             if st.button("Start a run", icon=":material/play_arrow:", type="tertiary"):
-                lacking = [run.model for run in choice.runs if run.model not in found]
-                st.session_state["new models"] = lacking
+                st.session_state["new models"] = [run.model for run in lacking.runs]
                 form = {"data": choice.data, "run_rank": WORDS_AT_BLANK, "run_prompts": ALTERED[0]}
                 links.go(screens.DATA, {**screens.NEW_RUN, **form})
     for what, runs, prompts in (("contrast", altered, ALTERED), ("consistency", several, SEVERAL)):
@@ -95,14 +91,15 @@ def _draw(choice: RunChoice, what: str) -> None:
     common = in_all(frame)
     st.caption(f"{words_compared(choice)[0]} {unscored(choice)}")
     draw_shown(choice, shown, f"{what} chart", alone=True)
-    n, names = ("n", CONTRAST) if is_contrast else ("n_facts", CONSISTENCY)
+    n, names = "n_facts", "n_prompts consistency accuracy consistent_accuracy"
+    if is_contrast:
+        n, names = "n", "overlap spearman plain altered"
     named = all(info.prompts in shown.names[info.id] for info in shown.infos)
     head = shown.chosen("run" if named else "run prompts")
-    measures = shown.chosen(f"{n} {names}")
     measures = [
-        replace(one, label="wordings") if one.name == "n_prompts" else one for one in measures
+        replace(one, label="wordings") if one.name == "n_prompts" else one
+        for one in shown.chosen(f"{n} {names}")
     ]
-    n_common = common["relation"].nunique()
     means = common.groupby("run", sort=False).agg(
         relations=("relation", "size"),
         **{n: (n, "sum")},
@@ -110,8 +107,8 @@ def _draw(choice: RunChoice, what: str) -> None:
     )
     draw_rows(means.reset_index(), [*head, count("relations"), *measures])
     st.caption(
-        f"Above: means over the {counted(n_common, 'relation')} that all runs have"
-        + ". Below: each relation. Tick a row, or tap its card, to see its facts. "
+        f"Above: means over the {counted(common['relation'].nunique(), 'relation')} that all runs "
+        "have. Below: each relation. Tick a row, or tap its card, to see its facts. "
         + " ".join(f"**{one.head}**: {one.help}" for one in measures)
     )
     picked = draw_rows(

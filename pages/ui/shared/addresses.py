@@ -2,7 +2,6 @@
 
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
-LOCAL = "127.0.0.1"
 CONNECTIONS = 100  # of one address, unless LAMA_ADDRESS_CONNECTIONS has another number
 
 
@@ -12,7 +11,7 @@ def network_address(address: str | None) -> str:
     address: The client's address; None means this machine (Streamlit's convention).
     """
     try:
-        found = ip_address(address or LOCAL)
+        found = ip_address(address or "127.0.0.1")
     except ValueError:
         return str(address)
     if isinstance(found, IPv6Address) and found.ipv4_mapped:

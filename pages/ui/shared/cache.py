@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -42,21 +43,20 @@ from lama_core.metrics.verdicts import overridden, with_verdicts
 from lama_core.models.sources.catalog import find_model, known_models
 from lama_core.models.sources.locations import locate
 from lama_core.progress import Pace, Progress, brief_time, describe, ignore
-from lama_core.queries.kind import NO_CANDIDATES, QueryKind
+from lama_core.queries.kind import NO_CANDIDATES, One, P, QueryKind, R, S
 from lama_core.queue import nothing
-from lama_core.requests import Request
 from lama_core.runs.chosen_facts import facts_of, restrict
 from lama_core.runs.info import FACT_KINDS, Run, RunInfo, read_info
 from lama_core.scoring.limits import load_page_limits
-from lama_core.scoring.model_info import AboutModel
 from lama_core.scoring.queries import unavailable_prompts
 from lama_core.scoring.ranking import Ranking
 from lama_core.scoring.retrieval import is_indexed
 from lama_core.scoring.shared_fields import CandidateSettings, ClozeSettings, ModelSettings
 from lama_core.service import queries
-from lama_core.service.process import run_query
+from lama_core.service.process import Answer, run_query
 from lama_core.views.figure import Figure, relation_label
-from lama_core.views.view import Shown, View
+from lama_core.views.view import Found, Shown, View
+from lama_core.views.view import R as V
 from pages.ui.shared import visitors
 from pages.ui.shared.query_queue import cached_answer, queue_slot
 from pages.ui.shared.text import plain
@@ -67,22 +67,14 @@ if TYPE_CHECKING:  # the metrics import scipy, which the Ask page doesn't need
     from lama_core.probes.tracing.traces import Traces
 
 SHOW_AFTER = 2.0  # seconds until a query shows its progress
-_COMES_WITH_PROJECT = {STARTER: starter_dir, STARTER_ANALOGIES: starter_analogies_dir}
 _SECONDS: dict[tuple[str, str], float] = {}  # kind of query and model -> the shortest time
 STOPPED = "stopped query"  # in the session: the key of the query that the visitor stopped
-R = TypeVar("R", bound=ModelSettings)
-S = TypeVar("S")
-One = TypeVar("One", bound=AboutModel)
-V = TypeVar("V", bound=Request)
-Found = TypeVar("Found")
-T = TypeVar("T")
-P = ParamSpec("P")
 
 
 def _mark(info: RunInfo) -> str:
     """A run's cache key: what identifies it, its chosen facts, and the runs aligned with it."""
-    own = f"{info.folder}|{info.digest}|{info.made}|{info.title}|{info.only}"
-    return "|beside ".join((own, *map(_mark, info.beside)))
+    own = (str(info.folder), info.digest, info.made, info.title, info.only)
+    return "|beside ".join(("|".join(own), *map(_mark, info.beside)))
 
 
 _MARKS: dict[int, bytes] = {}  # of frames that exist, by their addresses
@@ -100,7 +92,7 @@ def _fields(figure: Figure) -> dict[str, Any]:
 
 def cached(
     max_entries: int, spinner: str | bool = False
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
+) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
     """Decorate a function to cache its results for all sessions, without copying them.
 
     The cache key is the arguments whose names don't begin with an underscore; a run's key is from
@@ -149,8 +141,9 @@ def _found_candidates(settings: CandidateSettings) -> list[Candidates]:
 
 def complete_words(*about: Any) -> list[str | None]:
     """The answers of `queries.complete_words`, queued and cached."""
-    ask = partial(run_query, _asker(), queries.complete_words, *about)
-    return cached_answer(("complete_words", about), ask)
+    return cached_answer(
+        ("complete_words", about), partial(run_query, _asker(), queries.complete_words, *about)
+    )
 
 
 def prepared(kind: QueryKind[R, S, Any], request: R) -> S:
@@ -201,8 +194,8 @@ def answer(
     """
     shared = prepared(kind, request) if shared is None else shared
     alone = request if isinstance(request, CandidateSettings) else replace(request, models=(name,))
-    again: dict[str, Any] = {"again": True} if since else {}
-    alone = replace(alone, **again)
+    if since:
+        alone = replace(alone, **cast(Any, {"again": True}))
     digest = blake2b(repr(shared).encode(errors="backslashreplace")).digest()
     key = (kind.name, alone, name, digest, since)
 
@@ -217,16 +210,14 @@ def answer(
             )
             raise UserError("Stopped before the answer.")
         with _progress_shown(kind.name, name, key) as show:
-            callbacks: dict[str, Any] = {"on_progress": show} | calls
-            own_bar = callbacks["on_progress"] is show
-            asker = _asker(partial(show, None) if own_bar else nothing)
+            asker = _asker(nothing if "on_progress" in calls else partial(show, None))
+            calls.setdefault("on_progress", show)
             started = time.monotonic()
             try:
-                found = run_query(asker, queries.answer, alone, name, shared, **callbacks)
+                found = run_query(asker, queries.answer, alone, name, shared, **calls)
             except TimeOverError as error:
                 st.button("Try again", key=f"again {name} {hash(key)}", icon=":material/refresh:")
-                told = str(error).replace(name, find_model(name).title, 1)
-                raise UserError(told) from error
+                raise UserError(str(error).replace(name, find_model(name).title, 1)) from error
             took = time.monotonic() - started
             _SECONDS[kind.name, name] = min(took, _SECONDS.get((kind.name, name), took))
             return cast(One, found)
@@ -252,9 +243,6 @@ def _progress_shown(
     drawn: list[DeltaGenerator] = []
     steps = [Progress(f"Querying {find_model(name).title}")]
 
-    def stop() -> None:
-        st.session_state[STOPPED] = key
-
     def show(step: Progress | None) -> None:
         if step is not None:
             steps[:] = [step]
@@ -264,9 +252,14 @@ def _progress_shown(
         if not drawn:
             with box.container():
                 drawn.append(st.progress(0.0))
-                # A lesson's step asks one model several queries: each has a button of its own.
-                own = f"stop {name} {hash(key)}"
-                st.button("Stop", key=own, icon=":material/stop:", on_click=stop)
+                st.button(
+                    "Stop",
+                    # A lesson's step asks one model several queries: each has its own button.
+                    key=f"stop {name} {hash(key)}",
+                    icon=":material/stop:",
+                    on_click=st.session_state.update,
+                    args=({STOPPED: key},),
+                )
         (last,) = steps
         share, text = last.done / last.total if last.total else 0.0, describe(last, pace)
         if not last.total and usual > 1:
@@ -283,13 +276,13 @@ def _progress_shown(
     box.empty()
 
 
-def uncached(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+def uncached(query: Callable[P, Answer], *arguments: P.args, **options: P.kwargs) -> Answer:
     """Return `query(*arguments, **options)`, one of `queries`, without caching its result."""
     with queue_slot():
         return run_query(_asker(), query, *arguments, **options)
 
 
-def about_models(query: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+def about_models(query: Callable[P, Answer], *arguments: P.args, **options: P.kwargs) -> Answer:
     """Return the result of one of `queries` that needs no forward pass; it isn't queued."""
     return run_query(queries.Visitor(), query, *arguments, **options)
 
@@ -299,10 +292,10 @@ def can_complete_words(info: RunInfo) -> bool:
 
     Only for words at a blank, ranked by an installed causal model from the left context.
     """
-    if not info.ranks_words or info.model_kind != "causal" or info.context != "left":
-        return False
-    entry = next((entry for entry in known_models() if entry.name == info.model), None)
-    return entry is not None and locate(entry) is not None
+    ranks_after = info.ranks_words and info.model_kind == "causal" and info.context == "left"
+    return ranks_after and any(
+        entry.name == info.model and locate(entry) is not None for entry in known_models()
+    )
 
 
 @cached(24)
@@ -359,14 +352,9 @@ def stored_answer(query: str, infos: tuple[RunInfo, ...]) -> Stored | None:
 
 @cached(60)
 def table_of_runs(
-    what: str,
-    infos: tuple[RunInfo, ...],
-    ranking: Ranking,
-    relations: tuple[str, ...],
-    _make: Callable[[list[Run]], T],
-    k: int = 1,
-) -> T:
-    """Return `_make(runs)`, cached by `what` and the other arguments."""
+    what: str, infos: tuple[RunInfo, ...], _make: Callable[[list[Run]], Answer]
+) -> Answer:
+    """Return `_make(runs)`, cached by `what` and the runs."""
     return _make([finished_run(info) for info in infos])
 
 
@@ -379,8 +367,9 @@ def shown(
         UserError: If these runs can't be shown together.
     """
     view.check(infos)
-    judged = getattr(request, "verdicts", False)  # verdicts can change after a run is finished
-    verdicts = [{**overridden(finished_run(info))} for info in infos if judged]
+    verdicts = []
+    if getattr(request, "verdicts", False):  # which can change after a run is finished
+        verdicts = [{**overridden(finished_run(info))} for info in infos]
     return _shown(f"{view.name} {request!r} {verdicts}", infos, {**names}, view, request)
 
 
@@ -419,13 +408,11 @@ def precision_of(info: RunInfo) -> tuple[float, float]:
     """P@1 of a run over its facts, and its mean over relations; NaN without scored facts."""
     from lama_core.metrics.score_tables import relation_precision
 
-    found = relation_precision(Run(info), 1, info.ranking).p_at_k
-    numbers = [(share, one.n) for share, one in zip(found.tolist(), info.relations, strict=True)]
-    known = [(share, n) for share, n in numbers if n]
-    if not known:
-        return float("nan"), float("nan")
-    n_facts = sum(n for _, n in known)
-    return sum(share * n for share, n in known) / n_facts, sum(s for s, _ in known) / len(known)
+    n_facts = np.array([one.n for one in info.relations])
+    if not n_facts.any():
+        return math.nan, math.nan
+    shares = relation_precision(Run(info), 1, info.ranking).p_at_k[n_facts > 0]
+    return float(np.average(shares, weights=n_facts[n_facts > 0])), float(np.mean(shares))
 
 
 @cached(200)
@@ -448,8 +435,8 @@ def _changed(folder: Path) -> float:
 
 def _read(name: str, load: Callable[[str], Any]) -> Any:
     """The content of a dataset; read again when its folder has changed."""
-    folder = _COMES_WITH_PROJECT.get(name, partial(installed_dir, name))()
-    return _data(name, _changed(folder), load)
+    bundled = {STARTER: starter_dir(), STARTER_ANALOGIES: starter_analogies_dir()}
+    return _data(name, _changed(bundled.get(name) or installed_dir(name)), load)
 
 
 def dataset_of(name: str) -> Dataset:
@@ -465,8 +452,10 @@ def analogies_of(name: str) -> AnalogyDataset:
 def content_of(listed: Listed) -> Dataset | AnalogyDataset | QuestionDataset:
     """The data of an installed dataset, of any kind."""
     loads: Mapping[str, Any] = {"questions": load_questions, "analogies": load_analogies}
-    load = loads.get(listed.kind, load_dataset)
-    return cast("Dataset | AnalogyDataset | QuestionDataset", _read(listed.name, load))
+    return cast(
+        "Dataset | AnalogyDataset | QuestionDataset",
+        _read(listed.name, loads.get(listed.kind, load_dataset)),
+    )
 
 
 def relations_of(name: str) -> dict[str, str]:
@@ -491,6 +480,10 @@ def impossible_prompts(
 ) -> dict[str, Unavailable]:
     """Prompt set -> why it has no queries for a dataset. relations: () means all."""
     dataset = dataset_of(name)
-    chosen = relations or tuple(relations_of(name))
-    changed = _changed(installed_dir("lpaqa"))
-    return _impossible(dataset.digest, changed, chosen, limit, dataset)
+    return _impossible(
+        dataset.digest,
+        _changed(installed_dir("lpaqa")),
+        relations or tuple(relations_of(name)),
+        limit,
+        dataset,
+    )

@@ -1,7 +1,6 @@
 """Buttons that download missing models and data in the background, and their progress."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -49,15 +48,15 @@ def draw_offer(entry: Entry, note: str = "", *, about: bool = True) -> None:
         if entry.source.how == "assets":  # its package is installed from a terminal
             st.caption(install_message(entry))
             return
-        ended = "Cancelled; partial files are removed."
-        if _draw_download(entry.name, lambda: is_here(entry), ended):
+        if _draw_download(
+            entry.name, lambda: is_here(entry), "Cancelled; partial files are removed."
+        ):
             return
         served = entry.source.how == "server"  # calling a server's URL needs the local user
         right: visitors.Right = "manage" if served else "fetch"
         label = "Connect" if served else f"Get it{size_of(entry.source.n_bytes)}"
         if not visitors.may(right):
-            who = visitors.WHO_HAS_RIGHT[right]
-            st.caption(f"{plain(entry.title)} isn't installed. {who}")
+            st.caption(f"{plain(entry.title)} isn't installed. {visitors.WHO_HAS_RIGHT[right]}")
             return
         if fault := fault_of(entry):
             st.warning(plain(fault, code=True), icon=":material/broken_image:")
@@ -76,8 +75,12 @@ def draw_small_source_offer(name: str) -> None:
         return
     if not visitors.may("fetch"):
         return
-    label = f"Get {name}{size_of(published.source(name).size)}"
-    with st.popover(label, icon=":material/download:", type="tertiary", key=f"offer {name}"):
+    with st.popover(
+        f"Get {name}{size_of(published.source(name).size)}",
+        icon=":material/download:",
+        type="tertiary",
+        key=f"offer {name}",
+    ):
         draw_source_offer(name)
 
 
@@ -93,17 +96,23 @@ def draw_source_offer(name: str, *, about: bool = True) -> None:
         drawn = context.shared.widget_user_keys_this_run
         if f"get {job_name}" in drawn or f"cancel {job_name}" in drawn:
             return
-    ended = "Cancelled. The next try resumes the download."
-    if _draw_download(job_name, lambda: name in installed.installed_names(), ended):
+    if _draw_download(
+        job_name,
+        lambda: name in installed.installed_names(),
+        "Cancelled. The next try resumes the download.",
+    ):
         return
     if not visitors.may("fetch"):
         st.caption(
             f"{plain(source.title)} is not on this machine. {visitors.WHO_HAS_RIGHT['fetch']}"
         )
         return
-    label = f"Get {name}{size_of(source.size)}"
-    kind: Literal["primary", "secondary"] = "secondary" if about else "primary"
-    if st.button(label, type=kind, icon=":material/download:", key=f"get {job_name}"):
+    if st.button(
+        f"Get {name}{size_of(source.size)}",
+        type="secondary" if about else "primary",
+        icon=":material/download:",
+        key=f"get {job_name}",
+    ):
         jobs.start(job_name, GetRequest(name))
         st.rerun()
     if source.needs in installed.installed_names() and st.button(

@@ -14,8 +14,6 @@ from lama_core.views.figure import Figure
 from pages.ui.shared.cache import cached
 from pages.ui.shared.style import theme
 
-FONT = "Source Sans, sans-serif"
-
 
 def draw_figure(
     figure: Figure,
@@ -64,12 +62,11 @@ def _specification(
     enlarged: float,
 ) -> tuple[vega.Spec, str]:
     """Return a figure's specification and its digest; theme: that of the page."""
-    page = str(st.get_option(f"theme.{theme}.backgroundColor"))
     look = vega.Look(
         size=12 * enlarged,
         dark=theme == "dark",
-        page=page,
-        font=FONT,
+        page=str(st.get_option(f"theme.{theme}.backgroundColor")),
+        font="Source Sans, sans-serif",
         legend=legend,
         height=height,
         most=most,

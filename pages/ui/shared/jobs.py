@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -87,8 +87,9 @@ class Job:
     @property
     def cancelled(self) -> bool:
         """Whether the job was cancelled and ended before it was finished."""
-        code = self.process.returncode if self.process else None
-        return self.ending and not self.running and code != 0
+        return (
+            self.ending and not self.running and not (self.process and self.process.returncode == 0)
+        )
 
     @property
     def share(self) -> float | None:
@@ -102,7 +103,7 @@ class Job:
     def words(self, message: str) -> str:
         """Return a message of the command with the models' titles."""
         titles, own = _titles(), getattr(self.request, "models", ())
-        names = sorted((name for name in own if name in titles), key=len, reverse=True)
+        names = sorted(titles.keys() & set(own), key=len, reverse=True)
         either = "|".join(map(re.escape, names)) or "(?!)"
         return re.sub(rf"(?<![\w/-])({either})(?![\w/-])", lambda one: titles[one[0]], message)
 
@@ -119,14 +120,15 @@ class Job:
     def follow(self) -> None:
         """Wait in the queue, then read the command's output until it ends; runs in a thread."""
         try:
-            if self.process is None and self.begin is not None:
-                with _TURN:
-                    if not self.ending:
-                        self.began = time.monotonic()
-                        self.process = self.begin()
-                        self._read(self.process)
-            elif self.process is not None:
-                self._read(self.process)
+            with nullcontext() if self.process else _TURN:
+                if self.begin and not self.process and not self.ending:
+                    self.began = time.monotonic()
+                    self.process = self.begin()
+                for line in (self.process and self.process.stderr) or ():
+                    self.hear(line)
+                if self.process and self.process.wait() and not self.ending and not self.error:
+                    lines = [line for line in self.other_lines if line]
+                    self.error = lines[-1] if lines else "The command failed without a message."
             if self.scratch is not None:
                 self.error = self.error.replace(f"{self.scratch}{os.sep}", "")
                 shutil.rmtree(self.scratch, ignore_errors=True)
@@ -140,13 +142,6 @@ class Job:
         finally:
             self.seconds = time.monotonic() - self.began
             self.over.set()
-
-    def _read(self, process: "subprocess.Popen[str]") -> None:
-        for line in process.stderr or ():
-            self.hear(line)
-        if process.wait() and not self.ending and not self.error:
-            lines = [line for line in self.other_lines if line]
-            self.error = lines[-1] if lines else "The command failed without a message."
 
     def hear(self, line: str) -> None:
         """Store one line of the command's output."""
@@ -162,7 +157,7 @@ class Job:
             elif kind == "error":
                 self.error = str(value)
             else:
-                self.other_lines.append(line.strip())
+                raise ValueError(kind)
         except (ValueError, TypeError, AttributeError):
             self.other_lines.append(line.strip())
 
@@ -210,9 +205,8 @@ def start(
     environment = {**os.environ, "LAMA_PROGRESS": "json", "PYTHONIOENCODING": "utf-8"}
     if folder != IMPORT_ROOT:  # don't import modules from that folder
         command.insert(1, "-P")
-        found = filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH")))
-        environment["PYTHONPATH"] = os.pathsep.join(found)
-    title = title or kind
+        roots = filter(None, (str(IMPORT_ROOT), os.environ.get("PYTHONPATH")))
+        environment["PYTHONPATH"] = os.pathsep.join(roots)
 
     def begin() -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -231,7 +225,7 @@ def start(
         job = find(name)
         if job is not None and job.running:
             return job
-        job = Job(name, None, scratch, request, folder, _session(), title, about, begin)
+        job = Job(name, None, scratch, request, folder, _session(), title or kind, about, begin)
         if visitors.is_public():
             running = sum(one.running for one in _JOBS.values())
             if running >= visitors.n_public_jobs():
@@ -319,8 +313,7 @@ def draw_progress(name: str, is_here: Callable[[], bool] = lambda: False) -> Non
         return
     stage = job.step.stage  # of a run a model
     step = replace(job.step, stage=_titles().get(stage, stage))
-    text = "Cancelling" if job.ending else describe(step, job.pace)
-    with draw_row(job.about, job.share, text):
+    with draw_row(job.about, job.share, "Cancelling" if job.ending else describe(step, job.pace)):
         if not may_cancel(job):
             st.caption("Started by another visitor, who can cancel it, as can the local user.")
             return

@@ -8,7 +8,7 @@ parameters that both pages use.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from math import isinf
 from pathlib import Path, PurePosixPath
@@ -25,10 +25,6 @@ from lama_core.runs.info import RunInfo
 from pages.ui.shared import screens, short_links
 from pages.ui.shared.screens import Params
 from pages.ui.shared.text import show_note
-
-# Parameters whose meaning depends on the page. On Ask, `models` are queried and `gold` is the right
-# answer of the sentence; elsewhere `models` selects runs (none means all) and `gold` filters facts.
-TWO_MEANINGS = ("models", "gold")
 
 AMONG = "among"
 ONLY = "only"  # chosen facts, see `lama_core.runs.chosen_facts`; also a session key
@@ -61,8 +57,8 @@ def go(there: str, params: Params, *, replaces: bool = False) -> NoReturn:
         params: The URL parameters; empty values are dropped.
         replaces: Whether the entry replaces the current one.
     """
-    given = {name: value for name, value in params.items() if value not in ("", (), [])}
-    _order(path_of(there), urlencode(given, doseq=True), "replace" if replaces else "go")
+    query = urlencode({name: one for name, one in params.items() if one not in ("", (), [])}, True)
+    _order(path_of(there), query, "replace" if replaces else "go")
     st.stop()
 
 
@@ -98,7 +94,9 @@ def enter(page: str, name: str) -> None:
     before = st.session_state.get(PAGE)
     st.session_state[ENTERED] = returned or before != page
     if before is not None and (before == screens.ASK) != (page == screens.ASK):
-        for name in TWO_MEANINGS:
+        # On Ask, `models` are queried and `gold` is the right answer of the sentence; elsewhere
+        # `models` selects runs (none means all) and `gold` filters facts.
+        for name in ("models", "gold"):
             st.session_state.pop(name, None)
     st.session_state[PAGE] = page
     st.session_state[PUT] = set()
@@ -129,7 +127,7 @@ def root_of(browser: ContextInfo | None, name: str) -> str:
 
 
 def follow_moved(name: str) -> None:
-    """Redirect /ask to the first page, and URLs of an earlier version to the pages of today.
+    """Redirect /ask to the first page, and URLs of version 0.1 to the pages of today.
 
     name: the path of the page's URL below the app's.
     """
@@ -171,8 +169,7 @@ def set_param(name: str, values: Sequence[str]) -> None:
 
 def params_without(without: Iterable[str]) -> dict[str, str | list[str]]:
     """The URL parameters, except those named in `without`."""
-    names = [name for name in st.query_params if name not in without]
-    return {name: st.query_params.get_all(name) for name in names}
+    return {name: st.query_params.get_all(name) for name in st.query_params if name not in without}
 
 
 def keep_params() -> None:
@@ -183,8 +180,10 @@ def keep_params() -> None:
 
 def drop_infinite(name: str) -> None:
     """Empty a URL parameter that is infinite, such as 1e309, which makes Streamlit fail."""
-    if any(_is_infinite(value) for value in st.query_params.get_all(name)):
-        set_param(name, [""])
+    for value in st.query_params.get_all(name):
+        with suppress(ValueError):
+            if isinf(float(value)):
+                set_param(name, [""])
 
 
 def drop_long(name: str, n_max: int) -> None:
@@ -193,20 +192,14 @@ def drop_long(name: str, n_max: int) -> None:
         set_param(name, [""])
 
 
-def _is_infinite(value: str) -> bool:
-    try:
-        return isinf(float(value))
-    except ValueError:
-        return False
-
-
 def replace_values(name: str, spelled: Mapping[str, str]) -> None:
     """Replace a URL parameter's values by the widget's spelling.
 
     spelled: value -> spelling, such as `P19` -> `P19 place of birth`.
     """
-    shorter = {text: value for value, text in spelled.items() if text.startswith(value)}
-    st.session_state.setdefault(SHORTER, {})[name] = shorter
+    st.session_state.setdefault(SHORTER, {})[name] = {
+        text: value for value, text in spelled.items() if text.startswith(value)
+    }
     values = st.query_params.get_all(name)
     replaced = [spelled.get(value, value) for value in values]
     if replaced != values:
@@ -272,8 +265,10 @@ def _draw_other_runs(n_missing: int, n_more: int, *, other_version: bool) -> Non
     """
     parts = []
     if n_missing:
-        verb = "are" if n_missing > 1 else "is"
-        parts.append(f"{n_missing} of this URL's runs {verb} missing on this machine")
+        parts.append(
+            f"{n_missing} of this URL's runs {'are' if n_missing > 1 else 'is'} missing on this "
+            "machine"
+        )
     if other_version:
         parts.append("another version of the app made this URL, with other bundled runs")
     if n_more:
@@ -295,8 +290,7 @@ def write_url() -> str:
             name: params.get_all(name) for name in params if name in shown or name not in used
         }
     used |= shown
-    query = urlencode(values, doseq=True)
-    _order(path_of(st.session_state[PAGE]), query, "write")
+    _order(path_of(st.session_state[PAGE]), urlencode(values, doseq=True), "write")
     shorter: dict[str, dict[str, str]] = st.session_state[SHORTER]
     return urlencode(
         {
@@ -310,8 +304,11 @@ def write_url() -> str:
 def _is_drawn(params: QueryParams, name: str) -> bool:
     """Whether a widget drawn in this rerun is bound to the parameter."""
     context, binding = get_script_run_ctx(), params.get_binding_for_param(name)
-    drawn = context.shared.widget_ids_this_run.snapshot() if context else frozenset()
-    return binding is not None and binding.widget_id in drawn
+    return (
+        context is not None
+        and binding is not None
+        and binding.widget_id in context.shared.widget_ids_this_run.snapshot()
+    )
 
 
 def path_of(page: str) -> str:
@@ -320,10 +317,11 @@ def path_of(page: str) -> str:
 
 
 def _order(path: str, query: str, act: Literal["go", "replace", "write"]) -> None:
-    address = st.components.v2.component("lama_address", js=_JS)
     context = get_script_run_ctx()
     # Where the last step in the history led, also for a rerun after it, and this run's own query.
     asked = [st.session_state.get(ASKED, ""), context.query_string if context else ""]
-    order = {"path": path, "query": query, "asked": asked, "act": act, "run": next(_runs)}
     with st.container(key="address"):
-        address(key=act, data=order)
+        st.components.v2.component("lama_address", js=_JS)(
+            key=act,
+            data={"path": path, "query": query, "asked": asked, "act": act, "run": next(_runs)},
+        )

@@ -33,7 +33,6 @@ __all__ = [
     "show_note",
 ]
 
-TO_FILES = re.compile(r"!?\[([^\]]+)\]\([^):]*\)")
 log = logging.getLogger("lama_explorer")
 
 
@@ -59,9 +58,9 @@ def errors_shown() -> Iterator[None]:
         if whose:
             show_error(whose)
             return
-        what = str(error).strip().splitlines()[:1] or [type(error).__name__]
+        what, *_ = str(error).strip().splitlines() or [type(error).__name__]
         show_error(
-            f"This did not work: {what[0]}. Your inputs are kept; the terminal where the app runs "
+            f"This did not work: {what}. Your inputs are kept; the terminal where the app runs "
             "shows the details."
         )
 
@@ -69,5 +68,5 @@ def errors_shown() -> Iterator[None]:
 def draw_document(path: Path) -> None:
     """Draw one of the project's own documents without its title; links to files don't lead here."""
     text = read_file(path).decode().partition("\n")[2]
-    smaller = re.sub(r"^##(?=#* )", "#####", text, flags=re.M)  # headings
-    st.markdown(TO_FILES.sub(r"\1", smaller))
+    text = re.sub(r"^##(?=#* )", "#####", text, flags=re.M)  # smaller headings
+    st.markdown(re.sub(r"!?\[([^\]]+)\]\([^):]*\)", r"\1", text))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,12 +12,11 @@ from lama_core.models.languages import language_note
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
 from lama_core.progress import ignore
+from lama_core.service.process import Answer
 from lama_core.views.colours import model_colours
 from pages.ui.shared import predictions, url_state
 from pages.ui.shared.fetching import draw_offer
 from pages.ui.shared.messages import errors_shown, plain
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,17 @@ def make_boxes(
     The rows are about equally long: four boxes, at most three side by side, are two rows of two.
     """
     n_rows = -(-len(names) // per_row)
-    per_row = -(-len(names) // n_rows) if names else 1
-    boxes: dict[str, DeltaGenerator] = {}
-    for first in range(0, len(names), per_row):
-        row = names[first : first + per_row]
-        columns = st.columns(min(len(names), per_row), gap="medium")
-        boxes |= {
-            name: column.container(border=border, height="stretch")
-            for name, column in zip(row, columns, strict=False)
-        }
-    return boxes
+    columns = boxes_in_rows(len(names), -(-len(names) // max(1, n_rows)), gap="medium")
+    return {
+        name: column.container(border=border, height="stretch")
+        for name, column in zip(names, columns, strict=False)
+    }
+
+
+def boxes_in_rows(n: int, per_row: int, **options: Any) -> list[DeltaGenerator]:
+    """Make at least `n` boxes, in rows of `per_row`. options: of `st.columns`."""
+    width = min(n, per_row)
+    return [box for _ in range(0, n, width or 1) for box in st.columns(width, **options)]
 
 
 def draw_language_note(text: str, names: Sequence[str]) -> None:

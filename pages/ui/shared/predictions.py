@@ -32,12 +32,6 @@ from lama_core.texts import word_key
 from pages.ui.shared.messages import plain
 from pages.ui.shared.url_state import title_of
 
-TWINS = {"minilm-mlm", "minilm-mlm-twin"}
-TWIN_NOTE = (
-    "The twin is MiniLM-MLM trained on less text: without sixteen sources of facts, "
-    "such as GeoNames."
-)
-NONE: Mapping[str, bool] = {}
 DETAIL = "lx-detail"  # class of what Ask shows only with the switch Details
 # What the logarithm of a number is called that has a name of `blank_answers.called`.
 LOG_OF = {"probability": "log-prob.", "share": "log share"}
@@ -46,11 +40,17 @@ MARKS = {True: " (correct)", False: " (wrong)", None: ""}
 PRELIMINARY = (
     f"Preliminary: the first {FIRST_RESCORED} proposed words. The ranking of all of them follows."
 )
+CONTINUES = "→: how the model continues the word."
 
 
 def with_blank(parts: Iterable[str], blank: str = BLANK) -> str:
     """HTML of a sentence with a blank between its parts. blank: as HTML."""
     return blank.join(map(escape, parts))
+
+
+def draw_sentence(parts: Iterable[str]) -> None:
+    """Draw a sentence with a blank between its parts."""
+    st.html(f'<div class="lx-sentence">{with_blank(parts)}</div>')
 
 
 def draw_head(name: str, title: str, colour: str, detail: str, hint: str = "") -> None:
@@ -84,8 +84,7 @@ def title_of_kind(kind: Kind | None) -> str:
 
 def name_of_values(settings: Mapping[str, str]) -> Literal["probability", "share"]:
     """The name of the numbers next to answers; settings: those of the kind of query."""
-    is_whole = settings.get(OVER_SETTING) == OVER_AS_TEXT["vocabulary"]
-    return "probability" if is_whole else "share"
+    return "probability" if settings.get(OVER_SETTING) == OVER_AS_TEXT["vocabulary"] else "share"
 
 
 def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
@@ -109,14 +108,12 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
         rows.append(
             f'<tr class="{"gold" if is_gold else ""}"><td class="rank">{item.rank or "–"}</td>'
             f'<td class="word">{escape(visible(item.token))}{longer_word(item.begins)}'
-            f"{'' if item.rank else reason}</td>"
-            f'<td class="bar"><div style="width:{100 * item.prob:.2f}%;{look}{colour}">'
-            f"</div></td>{value_cells(item.prob, fixed(item.log_prob, 2), log)}</tr>"
+            f"{'' if item.rank else reason}</td>{bar_cell(item.prob, f'{look}{colour}')}"
+            f"{value_cells(item.prob, fixed(item.log_prob, 2), log)}</tr>"
         )
     ranked = "answer" if blank.over == "answers" else "word"
-    continued = any(item.begins for item in blank.predictions)
     notes = list(blank.notes())
-    if continued:
+    if any(item.begins for item in blank.predictions):
         few = f" Only the first {N_CONTINUED} words are continued."
         notes.append(CONTINUES + few * (len(blank.predictions) > N_CONTINUED))
     st.html(
@@ -127,6 +124,11 @@ def draw_answers(blank: BlankAnswer, colour: str, listed: str = "") -> None:
         + (_gold_line(blank.gold, blank, listed) if blank.gold else "")
         + "".join(f'<div class="lx-muted {DETAIL}">{escape(note)}</div>' for note in notes)
     )
+
+
+def bar_cell(share: float, look: str) -> str:
+    """HTML of a bar as long as a share of its cell. look: its colour, as CSS."""
+    return f'<td class="bar"><div style="width:{100 * share:.2f}%;{look}"></div></td>'
 
 
 def value_cells(value: float, log: str, name: str) -> str:
@@ -156,12 +158,8 @@ def longer_word(begins: str | None) -> str:
     return f' <span class="lx-muted" title="{CONTINUES}">→ {escape(begins)}</span>'
 
 
-CONTINUES = "→: how the model continues the word."
-
-
 def _gold_line(gold: Gold, blank: BlankAnswer, listed: str) -> str:
-    log = f"{LOG_OF[called(blank.over)]} "
-    value = log * (gold.log_prob is not None) + gold.shown_log_prob()
+    value = f"{LOG_OF[called(blank.over)]} " * (gold.log_prob is not None) + gold.shown_log_prob()
     notes = []
     if len(gold.pieces) > 1:
         tokens = " + ".join(gold.pieces)
@@ -201,21 +199,22 @@ def probability(value: float) -> str:
 
 
 def describe_first_answers(
-    firsts: Mapping[str, str], rights: Mapping[str, bool] = NONE, beaten_by: Mapping[str, str] = {}
+    firsts: Mapping[str, str],
+    rights: Mapping[str, bool | None],
+    beaten_by: Mapping[str, str] = {},
 ) -> str:
     """Each model's first answer in one line as HTML; right and wrong answers are marked.
 
     Args:
         firsts: Model -> first answer.
-        rights: Model -> whether its answer is right, where that is known.
+        rights: Model -> whether its answer is right; None if that isn't known.
         beaten_by: Model -> the likelier token that isn't ranked, if any.
     """
-    parts = [
+    return " · ".join(
         f"{escape(short_title(name))}: <b>{escape(word)}</b>{MARKS[rights.get(name)]}"
         f"{unranked(beaten_by.get(name, ''))}"
         for name, word in firsts.items()
-    ]
-    return " · ".join(parts)
+    )
 
 
 def short_title(name: str) -> str:
@@ -227,17 +226,15 @@ def draw_first_answers(blanks: Mapping[str, BlankAnswer]) -> None:
     """Draw the first answer of each model with answers on the screen in one line."""
     tops = {name: found.predictions[0] for name, found in blanks.items()}
     firsts = {name: marked_answer(top.token, top.begins, None) for name, top in tops.items()}
+    rights = {name: found.is_right for name, found in blanks.items()}
     beaten_by = {name: one.beaten_by.token for name, one in blanks.items() if one.beaten_by}
-    verdicts = {name: found.is_right for name, found in blanks.items()}
-    rights = {name: right for name, right in verdicts.items() if right is not None}
     st.html(f"<div>{describe_first_answers(firsts, rights, beaten_by)}</div>")
 
 
 def unranked(token: str) -> str:
     """HTML after a first answer of the likelier token that isn't ranked; empty if there is none."""
     name = escape(visible(token)).replace(" ", "\N{NO-BREAK SPACE}")
-    shown = f"likelier, but not ranked: {name}"
-    return f' <span class="lx-muted">({shown})</span>' if token else ""
+    return f' <span class="lx-muted">(likelier, but not ranked: {name})</span>' * bool(token)
 
 
 def describe_candidates(
@@ -252,8 +249,10 @@ def describe_candidates(
     """
     alone = len(sizes) == 1
     if candidates.words is None:
-        own = "own words" + " with function words" * (candidates.name == OWN_WITH_FUNCTION_WORDS)
-        whole, unit = (own, "words") if candidates.keep else ("whole vocabulary", "tokens")
+        whole, unit = "whole vocabulary", "tokens"
+        if candidates.keep:
+            whole, unit = "own words", "words"
+            whole += " with function words" * (candidates.name == OWN_WITH_FUNCTION_WORDS)
         shown = ", ".join(f"{plain(title_of(name))} {size:,}" for name, size in sizes.items())
         if len(set(sizes.values())) == 1:
             shown, unit = f"{next(iter(sizes.values())):,}", unit + " each" * (not alone)
@@ -267,10 +266,8 @@ def describe_candidates(
         f"Candidates: {len(candidates.words):,} words{which} "
         f"(list: {plain(candidates.name)}){without}."
     )
-    if candidates.fold_case and alone:
-        text += " The model knows only lower-case words."
-    elif candidates.fold_case and all(find_model(name).cased is False for name in sizes):
-        text += " The models know only lower-case words."
+    if candidates.fold_case and (alone or all(find_model(name).cased is False for name in sizes)):
+        text += f" The {'model knows' if alone else 'models know'} only lower-case words."
     elif candidates.fold_case:
         text += (
             " Words are lower-cased because one of the models is uncased; a cased model's "

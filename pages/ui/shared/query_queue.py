@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import streamlit as st
@@ -20,12 +20,12 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lama_core.models.devices import requested_device
 from lama_core.queue import LOOK_SECONDS, VisitorQueue
+from lama_core.rounding import counted
+from lama_core.service.process import Answer
 from pages.ui.shared import visitors
 
 AT_ONCE = 8
 MAX_KEPT = 2000
-
-Answer = TypeVar("Answer")
 
 
 class _NotKeptError(Exception):
@@ -111,11 +111,11 @@ def queue_slot() -> Iterator[None]:
     box = st.empty()
 
     def tell(n_ahead: int) -> None:
-        queries = "1 query" if n_ahead == 1 else f"{n_ahead} queries"
-        text = f"{queries} ahead" if n_ahead else "You are next"
+        text = f"{counted(n_ahead, 'query')} ahead" if n_ahead else "You are next"
         seconds = QUEUE.seconds_to_wait(n_ahead)
-        wait = "" if math.isnan(seconds) else f", about {max(1, round(seconds))} s"
-        box.caption(f":material/hourglass_top: Queued: {text}{wait}.")
+        if not math.isnan(seconds):
+            text += f", about {max(1, round(seconds))} s"
+        box.caption(f":material/hourglass_top: Queued: {text}.")
 
     _page.since = since = getattr(_page, "since", time.monotonic())
     with QUEUE.slot(context.session_id if context else "", tell, since, visitors.address()):

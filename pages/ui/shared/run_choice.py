@@ -17,7 +17,6 @@ from streamlit.delta_generator import DeltaGenerator
 from lama_core.errors import UserError
 from lama_core.glossary import explain
 from lama_core.metrics.headlines import CHOSEN, MOST_NAMED
-from lama_core.requests import Request
 from lama_core.runs.alignment import differing_candidates, small_runs
 from lama_core.runs.chosen_facts import facts_of
 from lama_core.runs.find import RunListing, list_runs
@@ -28,7 +27,8 @@ from lama_core.scoring.ranking import Ranking
 from lama_core.views.choice import TopRequest, described_small
 from lama_core.views.colours import run_colours
 from lama_core.views.figure import labels_of, scored_by_all
-from lama_core.views.view import Shown, ViewFunction, narrowed
+from lama_core.views.view import Found, Shown, ViewFunction, narrowed
+from lama_core.views.view import R as V
 from pages.ui.shared import cache, links, screens
 from pages.ui.shared.messages import counted, plain, show_error, show_note
 from pages.ui.shared.tables import draw_table
@@ -42,14 +42,10 @@ from pages.ui.shared.url_state import (
     title_of,
 )
 
-V = TypeVar("V", bound=Request)
-Found = TypeVar("Found")
 Item = TypeVar("Item")
 MAX_RUNS = 8
 # The boxes of the choice of runs -> their widths.
 BOXES: dict[str, float] = {"data": 2.2, "models": 4, "relations": 4, "more": 2.2}
-# Options of the button that shows all facts again.
-CHIP: dict[str, Any] = {"type": "secondary", "key": "all facts", "help": "Show all facts again."}
 SAME, OWN = SCORED_ON = ("the same facts", "each model's own facts")
 
 
@@ -105,9 +101,9 @@ class RunChoice:
     @cached_property
     def heads(self) -> dict[str, str]:
         """Title -> the title without parentheses, if all are different: for tables."""
-        short = [re.sub(r" \(.*?\)", "", title) for title in self.titles]
-        unique = len(set(short)) == len(short)
-        return dict(zip(self.titles, short if unique else self.titles, strict=True))
+        short = tuple(re.sub(r" \(.*?\)", "", title) for title in self.titles)
+        heads = short if len(set(short)) == len(short) else self.titles
+        return dict(zip(self.titles, heads, strict=True))
 
     @cached_property
     def labels(self) -> dict[str, str]:
@@ -151,17 +147,17 @@ class RunChoice:
 
     def view(self, function: ViewFunction[..., V, Found], **options: Any) -> Shown[V, Found]:
         """Return a view of these runs, cached; `options` are fields of its request."""
-        same_ranking = all(run.ranking == self.ranking for run in self.runs)
+        ids = tuple(run.id for run in self.runs)
         chosen = TopRequest(
-            tuple(run.id for run in self.runs),
-            ranking=None if same_ranking else self.ranking,
+            ids,
+            ranking=None if {run.ranking for run in self.runs} == {self.ranking} else self.ranking,
             relations=self.relations,
             facts=self.only,
             own=self.facts == OWN,
             k=self.k,
         )
-        names = {run.id: title for run, title in zip(self.runs, self.titles, strict=True)}
         request = narrowed(function.request, chosen, **options)
+        names = dict(zip(ids, self.titles, strict=True))
         return cache.shown(function.view, request, self.runs, names)
 
     def params(self) -> dict[str, str | list[str]]:
@@ -219,20 +215,23 @@ class RunChoice:
     def where(self, keep: Callable[[RunInfo], bool]) -> "RunChoice":
         """The choice with the runs for which `keep` is true."""
         kept = [number for number, run in enumerate(self.runs) if keep(run)]
-        runs = tuple(self.runs[number] for number in kept)
-        return replace(self, runs=runs, names=tuple(self.names[number] for number in kept))
+        return replace(
+            self,
+            runs=tuple(self.runs[number] for number in kept),
+            names=tuple(self.names[number] for number in kept),
+        )
 
     @property
     def ranked_among(self) -> str:
         """What the gold answer is ranked among, in words."""
-        found = {"answers" if run.ranks_statements else "candidates" for run in self.runs}
-        return f"the {' or '.join(sorted(found, reverse=True))}"
+        either = {"answers" if run.ranks_statements else "candidates" for run in self.runs}
+        return f"the {' or '.join(sorted(either, reverse=True))}"
 
     @property
     def basis(self) -> str:
         """Data, ranking and scored facts, in words."""
-        scored = f", scored on {self.facts}" if len(self.runs) > 1 else ""
         chosen = f", only {counted(len(facts_of(self.only)), 'chosen fact')}" if self.only else ""
+        scored = f", scored on {self.facts}" * (len(self.runs) > 1)
         return f"{self.data}{chosen}, {self.ranking} ranking{scored}"
 
 
@@ -256,8 +255,11 @@ def relations_of_sources(runs: Sequence[RunInfo]) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for relation in (relation for run in runs for relation in run.relations):
         found.setdefault(relation.source, {})[relation.name] = None
-    several = {name: members for name, members in found.items() if len(members) > 1}
-    return {f"all of {name}": tuple(members) for name, members in several.items() if len(found) > 1}
+    return {
+        f"all of {name}": tuple(members)
+        for name, members in found.items()
+        if len(members) > 1 and len(found) > 1
+    }
 
 
 def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, RunInfo]:
@@ -265,14 +267,10 @@ def pick_runs(runs: Sequence[RunInfo], data: str, prompts: str) -> dict[str, Run
 
     The models are in the order of the catalogue, as in every choice of models; others follow.
     """
-    picked: dict[str, RunInfo] = {}
-    for run in runs:
-        if (run.dataset, run.prompts) != (data, prompts):
-            continue
-        best = picked.get(run.model)
-        if best is None or (run.n, run.made) >= (best.n, best.made):
-            picked[run.model] = run
-    return {model: picked[model] for model in sorted(picked, key=place_of)}
+    found = [run for run in runs if (run.dataset, run.prompts) == (data, prompts)]
+    best = {run.model: run for run in sorted(found, key=lambda run: (run.n, run.made))}
+    models = dict.fromkeys(run.model for run in found)
+    return {model: best[model] for model in sorted(models, key=place_of)}
 
 
 def run_names(runs: Sequence[RunInfo]) -> tuple[str, ...]:
@@ -348,14 +346,14 @@ def _choose_runs(listing: RunListing, idle: Container[str]) -> tuple[RunListing,
     # style.css hides the boxes on phones until the toggle, which only phones show, is on.
     st.toggle("Choose data, models and relations", key="choosing")
     with st.container(key="run-choice"):
-        acting = [name for name in BOXES if name not in idle]
-        widths = [BOXES[name] for name in acting]
+        acting = {name: width for name, width in BOXES.items() if name not in idle}
         spare = [10.2] * (len(acting) == 1)
-        places = st.columns([*widths, *spare], vertical_alignment="bottom")
+        places = st.columns([*acting.values(), *spare], vertical_alignment="bottom")
     boxes = dict.fromkeys(BOXES, st.container(key="idle")) | dict(zip(acting, places, strict=False))
     # The URL may have the data of an analogy probe.
-    probed = {run.dataset: datasets[0] for run in list_runs() if run.dataset not in datasets}
-    links.replace_values("data", probed)
+    links.replace_values(
+        "data", {run.dataset: datasets[0] for run in list_runs() if run.dataset not in datasets}
+    )
     data = choose(
         "Data",
         datasets,
@@ -394,10 +392,9 @@ def _choose_runs(listing: RunListing, idle: Container[str]) -> tuple[RunListing,
         "training run's checkpoints only the last (More, Training shows all). You can also type "
         "the name of one checkpoint.",
     )
-    names = dict.fromkeys(name for one in chosen for name in folded.get(one, (one,)))
-    models = tuple(names)[:MAX_RUNS]
-    runs = [by_id[name] for name in exact]
-    runs = runs or [picked[name] for name in models if name in picked]
+    models = tuple(dict.fromkeys(name for one in chosen for name in folded.get(one, (one,))))
+    models = models[:MAX_RUNS]
+    runs = [by_id[name] for name in exact] or [picked[name] for name in models if name in picked]
     runs = (runs or [picked[name] for name in usual])[:MAX_RUNS]
     small = ""
     if more["facts"] == SAME and not exact and not models:
@@ -414,8 +411,12 @@ def _choose_runs(listing: RunListing, idle: Container[str]) -> tuple[RunListing,
         known=tuple(dict.fromkeys(run.model for run in every if run.id not in earlier)),
         **more,
     )
-    missing = [] if exact else [title_of(name) for name in models if name not in picked]
-    _draw_ways_back(choice, missing, any(run.prompts == "manual" for run in of_data), idle)
+    _draw_ways_back(
+        choice,
+        [title_of(name) for name in models if name not in picked and not exact],
+        any(run.prompts == "manual" for run in of_data),
+        idle,
+    )
     if small and "models" not in idle:
         st.caption(
             f"Not shown, because all models would be scored on its few facts only: "
@@ -486,8 +487,13 @@ def _choose_more(of_data: Sequence[RunInfo], ids: Sequence[str]) -> dict[str, An
         "models and prompts.",
         select_all=False,
     )
-    chosen = {"k": int(k), "prompts": prompts, "ranking": ranking, "facts": facts}
-    return {**chosen, "exact": tuple(exact)}
+    return {
+        "k": int(k),
+        "prompts": prompts,
+        "ranking": ranking,
+        "facts": facts,
+        "exact": tuple(exact),
+    }
 
 
 def _choose_relations(runs: Sequence[RunInfo], place: DeltaGenerator) -> tuple[str, ...]:
@@ -496,20 +502,18 @@ def _choose_relations(runs: Sequence[RunInfo], place: DeltaGenerator) -> tuple[s
     sources = relations_of_sources(runs)
     shown = {name: label for label, name in labels.items()} | {name: name for name in sources}
     known = {*labels, *shown} & set(st.query_params.get_all("relations"))
-    others = "the others" if known else "all of them"
-    note_unknown("Relations", "relations", shown, others)
-    by_code = sorted(labels)  # a code such as P36 before those that begin with it
+    note_unknown("Relations", "relations", shown, "the others" if known else "all of them")
     chosen = choose_several(
         "Relations",
-        {name: name for name in sources} | {labels[label]: label for label in by_code},
+        # A code such as P36 comes before those that begin with it.
+        {name: name for name in sources} | {labels[label]: label for label in sorted(labels)},
         key="relations",
         place=place,
         bind=BOUND,
         placeholder=f"All {len(labels)}",
         help="None: all relations.",
     )
-    names = [name for one in chosen for name in sources.get(one, (one,))]
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(name for one in chosen for name in sources.get(one, (one,))))
 
 
 def evenly_spaced(items: Sequence[Item], most: int) -> list[Item]:
@@ -528,7 +532,7 @@ def _folded_checkpoints(
         if len(models) < 2:
             continue
         shown = evenly_spaced(models, MAX_RUNS)
-        many = f"{len(shown)} of {len(models)}" if len(shown) < len(models) else str(len(shown))
+        many = f"{len(shown)}" + f" of {len(models)}" * (len(shown) < len(models))
         found[f"{title_of(series.name)}: {many} checkpoints"] = tuple(shown)
     return found
 
@@ -547,10 +551,12 @@ def unscored(choice: RunChoice) -> str:
     """
     scored = scored_by_all(choice.runs)
     names = [name for name in choice.relations or choice.labels if name not in scored]
-    few = ", ".join(choice.labels.get(name, name) for name in names[:MOST_NAMED])
-    more = f" and {len(names) - MOST_NAMED} more relations" * (len(names) > MOST_NAMED)
+    few = plain(", ".join(choice.labels.get(name, name) for name in names[:MOST_NAMED]))
+    few = f"**{few}**" + f" and {len(names) - MOST_NAMED} more relations" * (
+        len(names) > MOST_NAMED
+    )
     why = "is scored by all runs" if len(choice.runs) > 1 else "counts"
-    return f"Left out, as no fact {why}: **{plain(few)}**{more}." if names else ""
+    return f"Left out, as no fact {why}: {few}." if names else ""
 
 
 def draw_question(choice: RunChoice) -> None:
@@ -579,8 +585,10 @@ def comparison_basis(choice: RunChoice) -> tuple[str, str]:
     if any(
         not info.beside or info.n != run.n for info, run in zip(aligned, choice.runs, strict=True)
     ):
-        named = zip(choice.titles, choice.runs, strict=True)
-        each = ", ".join(f"{run.n:,} ({plain(title)})" for title, run in named)
+        each = ", ".join(
+            f"{run.n:,} ({plain(title)})"
+            for title, run in zip(choice.titles, choice.runs, strict=True)
+        )
         return (
             f"**Different {choice.counts}**: {each}. {words}{ranking}",
             differ or f"the models are scored on different {choice.counts}",
@@ -626,10 +634,10 @@ def words_compared(choice: RunChoice) -> tuple[str, str]:
             "better the ranks."
         ), "some models rank words and others whole answers"
     if differing_candidates(runs):
-        new_run = " A new run of all models together ranks the words that all of them have."
         return (
             f"**Different words** are ranked: {each}. The fewer words, the better the ranks."
-            + new_run * (not any(run.imported for run in runs))
+            + " A new run of all models together ranks the words that all of them have."
+            * (not any(run.imported for run in runs))
         ), "the models rank different words"
     if first.candidates == OWN_WORDS:
         ranked = "answers" if first.ranks_statements else "words"
@@ -659,12 +667,17 @@ def _draw_ways_back(
             plain(f"{', '.join(missing)}: no run on {choice.data} with these prompts yet. ")
             + "Start one on the page **Data and runs**."
         )
-    changed_prompts = has_manual and not choice.exact and choice.prompts != "manual"
-    n_chosen = len(facts_of(choice.only)) if choice.only else 0
-    only = f"Only {counted(n_chosen, 'chosen fact')}"
+    only = f"Only {counted(len(facts_of(choice.only)), 'chosen fact')}" if choice.only else ""
+    chip: dict[str, Any] = {
+        "type": "secondary",
+        "key": "all facts",
+        "help": "Show all facts again.",
+    }
+    is_other = has_manual and not choice.exact and choice.prompts != "manual"
+    # Label of a link -> the parameters that it empties.
     ways: dict[str, list[str]] = {
-        only: [links.ONLY] * bool(choice.only),
-        "Back to manual prompts": ["prompts", "models"] * (changed_prompts and "more" not in idle),
+        only: [links.ONLY] * bool(only),
+        "Back to manual prompts": ["prompts", "models"] * (is_other and "more" not in idle),
         "All models": ["models"] * (bool(choice.models) and "models" not in idle),
         "All relations": ["relations"] * (bool(choice.relations) and "relations" not in idle),
     }
@@ -673,9 +686,9 @@ def _draw_ways_back(
     with st.container(horizontal=True, vertical_alignment="center", key="selection"):
         for label, names in ways.items():
             if names:
-                back = links.params_without(names) | {name: [] for name in names}
-                icon, more = ("close", CHIP) if label == only else ("undo", {})
-                links.draw_link(label, icon, screens.RESULTS, back, **more)
+                there = links.params_without(names) | {name: [] for name in names}
+                icon, look = ("close", chip) if label == only else ("undo", {})
+                links.draw_link(label, icon, screens.RESULTS, there, **look)
 
 
 def draw_runs(choice: RunChoice) -> None:

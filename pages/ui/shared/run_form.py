@@ -30,10 +30,6 @@ from pages.ui.shared.url_state import BOUND, choose_several, title_of
 
 OPENED_MODELS = "models of the opened run"  # in the session: some may not be installed
 KEPT: Literal["session"] = "session"  # keeps inputs while a run hides the form
-ABOUT_START = (
-    "The run continues while you open other pages. A cancelled run keeps its finished parts: "
-    "resume it under Runs."
-)
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,8 @@ def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
                     type="primary",
                     icon=":material/play_arrow:",
                     key=f"start {form.name}",
-                    help=f"{ABOUT_START} {form.note}".strip(),
+                    help="The run continues while you open other pages. A cancelled run keeps its "
+                    f"finished parts: resume it under Runs. {form.note}".strip(),
                 ):
                     if measured is not None:
                         run_time.stop_measuring(measured)
@@ -109,8 +106,10 @@ def draw_run_form(form: RunForm, ended: DeltaGenerator | None = None) -> None:
             # The result says what a run has; its folder is for the command line.
             notes = [one for one in job.notes if not one.startswith(tuple(f"{n}: " for n in made))]
             if notes and jobs.is_own(job):
-                fewer = len(made) < len(getattr(job.request, "models", ()))
-                with st.expander(f"Messages ({len(notes)})", expanded=fewer):
+                with st.expander(
+                    f"Messages ({len(notes)})",
+                    expanded=len(made) < len(getattr(job.request, "models", ())),
+                ):
                     st.markdown("\n".join(f"- {plain(job.words(note))}" for note in notes))
 
 
@@ -118,8 +117,10 @@ def _draw_ended(job: jobs.Job, form: RunForm) -> None:
     """Draw how the last run ended; a button shows a finished run."""
     if job.cancelled:
         with st.container(horizontal=True, vertical_alignment="center"):
-            kept = runs_of(job, list_kept())
-            st.info(plain(kept_in_words(job.about, kept)), icon=":material/pause_circle:")
+            st.info(
+                plain(kept_in_words(job.about, runs_of(job, list_kept()))),
+                icon=":material/pause_circle:",
+            )
             if st.button(
                 "Resume", icon=":material/play_arrow:", type="primary", key=f"resume {form.name}"
             ):
@@ -160,10 +161,12 @@ def kept_in_words(about: str, runs: Sequence[KeptRun], how: str = "cancelled") -
     started = [run for run in runs if not run.info]
     n_whole, n_parts = len(runs) - len(started), sum(run.n_parts for run in started)
     totals = [run.started.n_parts if run.started else 0 for run in started]
-    parts = f"{n_parts:,} of {counted(sum(totals), 'part')}"
-    kept = parts if totals and all(totals) else counted(n_parts, "finished part")
-    whole = f"{counted(n_whole, 'finished run')} and " * bool(n_whole)
-    return f"{about or 'Run'}: {how}, {whole}{kept} kept."
+    kept = f"{counted(n_whole, 'finished run')} and " * bool(n_whole)
+    if totals and all(totals):
+        kept += f"{n_parts:,} of {counted(sum(totals), 'part')}"
+    else:
+        kept += counted(n_parts, "finished part")
+    return f"{about or 'Run'}: {how}, {kept} kept."
 
 
 def infos_of(names: Sequence[str]) -> list[RunInfo]:
@@ -181,8 +184,7 @@ def show_runs(infos: Sequence[RunInfo]) -> NoReturn:
     if kind == "study":
         links.go(screens.RESULTS, {**screens.PROMPTS, "study": names[0]})
     if kind == "trace":
-        more = {"tab": "More", "chart": screens.TRACES}
-        links.go(screens.RESULTS, {**more, **data, "trace_run": names[0]})
+        links.go(screens.RESULTS, {**screens.chart(screens.TRACES), **data, "trace_run": names[0]})
     links.go(screens.RESULTS, {**screens.ANALOGY_PROBES, **data})
 
 
@@ -196,9 +198,9 @@ def choose_models(key: str) -> tuple[str, ...]:
     here = visitors.models_here()
     fetches = visitors.may("fetch")
     opened = st.session_state.get(OPENED_MODELS, ()) if fetches else ()
-    models = choose_several(
+    chosen = choose_several(
         "Models",
-        {name: title_of(name) for name in dict.fromkeys((*here, *opened))},
+        {name: title_of(name) for name in (*here, *opened)},
         default=default_models(here),
         key=key,
         persist_state=KEPT,
@@ -207,9 +209,8 @@ def choose_models(key: str) -> tuple[str, ...]:
         help="Models on this machine."
         + " You can also type a folder, or a hub name, which is downloaded first." * fetches,
     )
-    entries = [find_model(name) for name in models]
-    typed = [entry for entry in entries if entry.source.how in ("folder", "server")]
-    if any(entry.name not in here for entry in typed):
+    entries = [find_model(name) for name in chosen]
+    if any(one.source.how in ("folder", "server") and one.name not in here for one in entries):
         visitors.check("paths")
     return tuple(entry.name for entry in entries)
 
@@ -257,9 +258,16 @@ def choose_limit(
     """
     if bound:
         links.drop_infinite(key)
-    bind = BOUND if bound else None
     chosen = st.number_input(
-        what, 1, None, first, key=key, bind=bind, persist_state=KEPT, placeholder="All", help=help
+        what,
+        1,
+        None,
+        first,
+        key=key,
+        bind=BOUND if bound else None,
+        persist_state=KEPT,
+        placeholder="All",
+        help=help,
     )
     return int(chosen) if chosen else None
 

@@ -22,28 +22,26 @@ from pages.ui.shared.messages import counted, plain, show_error
 from pages.ui.shared.url_state import title_of
 
 MOST_NAMED = 3  # relations
-VERBS: dict[type, str] = {  # of other kinds than scoring
-    GenerateRequest: "Asks a question about",
-    TraceRequest: "Traces at most",
-}
 
 
 def draw_size(request: Startable) -> None:
     """Draw one sentence with what a run scores and, if measured, how long it takes."""
     dataset = cache.dataset_of(request.dataset)
     size = size_of(request, dataset)
-    names = ", ".join(map(title_of, _models(request)))
-    each = ""
+    verbs: dict[type, str] = {
+        GenerateRequest: "Asks a question about",
+        TraceRequest: "Traces at most",
+    }
+    text = f"{verbs.get(type(request), 'Scores')} **{size.total:,} {size.unit}**"
     if isinstance(request, StudyRequest):
         ((_, pool), *others) = prompts_to_study(request, dataset)
         n = len(pool.entries)
         each = f" ({counted(n, 'prompt')} × {size.total // n:,} facts)"
-        each = " (each prompt with each fact)" if others else each
+        text += " (each prompt with each fact)" if others else each
     if isinstance(request, StatementsRequest):
-        each = " (each fact with each answer of its relation)"
-    relations = counted(len(size.of_relation), "relation")
-    verb = VERBS.get(type(request), "Scores")
-    text = f"{verb} **{size.total:,} {size.unit}**{each} of {relations} with {plain(names)}."
+        text += " (each fact with each answer of its relation)"
+    names = ", ".join(map(title_of, _models(request)))
+    text += f" of {counted(len(size.of_relation), 'relation')} with {plain(names)}."
     job = jobs.find(_name(request))
     if job is not None and _is_measured(job):
         scoring = (job.step.total or 0) / job.pace.per_second
@@ -62,11 +60,12 @@ def about(request: Startable) -> str:
     relations = [labels.get(name, name) for name in request.relations]
     if len(relations) > MOST_NAMED:
         relations = [counted(len(relations), "relation")]
-    limit = [f"at most {counted(request.limit, 'fact')} each"] if request.limit else []
-    models = ", ".join(map(title_of, _models(request)))
-    kind = [one.title for one in KINDS.values() if type(request) in one.requests]
-    said = kind * (type(request) not in (ProbeRequest, StudyRequest))  # the usual one of its form
-    return ", ".join((f"{models} on {request.dataset}", *relations, *limit, *said))
+    said = [f"{', '.join(map(title_of, _models(request)))} on {request.dataset}", *relations]
+    if request.limit:
+        said.append(f"at most {counted(request.limit, 'fact')} each")
+    if type(request) not in (ProbeRequest, StudyRequest):  # the usual one of its form
+        said += [one.title for one in KINDS.values() if type(request) in one.requests]
+    return ", ".join(said)
 
 
 def draw_measure(request: Startable) -> None:
@@ -82,8 +81,8 @@ def draw_measure(request: Startable) -> None:
         help="Scores about 50 queries with the chosen models, without saving them.",
     ):
         folder = Path(tempfile.mkdtemp(prefix="lama-measure-"))
-        sample = sample_of(request, cache.dataset_of(request.dataset))
-        jobs.start(name, replace(sample, out=folder), scratch=folder, title="Measurement")
+        sample = replace(sample_of(request, cache.dataset_of(request.dataset)), out=folder)
+        jobs.start(name, sample, scratch=folder, title="Measurement")
         st.rerun()
 
 
@@ -107,7 +106,7 @@ def stop_measuring(request: Startable) -> None:
 
 def _is_measured(job: jobs.Job) -> bool:
     failed = job.running or job.error or job.cancelled
-    return not failed and bool(job.step.total and job.pace.per_second)
+    return bool(job.step.total and job.pace.per_second and not failed)
 
 
 def _models(request: Startable) -> Sequence[str]:
@@ -115,5 +114,4 @@ def _models(request: Startable) -> Sequence[str]:
 
 
 def _name(request: Startable) -> str:
-    sample = sample_of(request, cache.dataset_of(request.dataset))
-    return f"time of {' '.join(arguments(sample))}"
+    return f"time of {' '.join(arguments(sample_of(request, cache.dataset_of(request.dataset))))}"

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from lama_core.published import published_examples
-
 ASK = "pages/ask.py"
 LESSONS = "pages/lessons.py"
 RESULTS = "pages/results.py"
@@ -50,7 +48,7 @@ NEW_STUDY = {**RUNS, "new": "study"}
 OPENED = ("tab", "large", "chart", "view")
 
 # Screens with numbers, and the paper that defines the numbers; the first match is used.
-_PAPERS: tuple[tuple[str, Params, str], ...] = (
+PAPERS: tuple[tuple[str, Params, str], ...] = (
     (ASK, ANALOGIES, "Analogy probes"),
     (RESULTS, ANALOGY_PROBES, "Analogy probes"),
     (RESULTS, PROMPTS, "LPAQA"),
@@ -67,59 +65,11 @@ _MOVED: dict[str, tuple[str, Params]] = {
     "prompts": (RESULTS, PROMPTS),
     "method": (HELP, {"paper": "All"}),
 }
-OLD_PAGES = tuple(_MOVED)
 # Path that redirects to another page -> file. The first page's own path is empty.
-REDIRECTS = {name: f"pages/{name}.py" for name in OLD_PAGES} | {"ask": "pages/cloze.py"}
-# Tab of Ask in an earlier version -> the view that replaced it.
-_MOVED_TABS: dict[str, Params] = {
-    "Answers": ONLY_THESE,
-    "Batch": LIST,
-    "Grid": ALTERNATIVES,
-    "Wordings": WORDINGS,
-    "Examples": {},
-}
-# View of Prompts in an earlier version -> the view that replaced it.
-_OF_ONE = {"prompts_view": ONE_RELATION}
-_MOVED_PROMPTS: dict[str, Params] = {
-    "Try and compare": _OF_ONE,
-    "Try a prompt": _OF_ONE,
-    "Prompts": _OF_ONE,
-    "Ensembles and the paper": {**_OF_ONE, "relation_part": ENSEMBLES},
-    "Ensembles": {**_OF_ONE, "relation_part": ENSEMBLES},
-    "Analyses and the paper": {"prompts_view": ALL_RELATIONS, "prompts_part": ANALYSES},
-}
-# Tab of Data and runs in an earlier version -> the screen that replaced it.
-_MOVED_TABS_OF_DATA: dict[str, Params] = {
-    "Data sets": {},
-    "New run": NEW_RUN,
-    "New study": NEW_STUDY,
-}
-# The query of the former tab Answers if its URL has none.
-_RANKED = {
-    "statement": "The capital of Brazil is ___.",
-    "answers": "Brasília\nRio de Janeiro\nSão Paulo\nBuenos Aires",
-    "right_answer": "Brasília",
-}
-# The words of an analogy in a URL of an earlier version, and their values if the URL has none.
+REDIRECTS = {name: f"pages/{name}.py" for name in _MOVED} | {"ask": "pages/cloze.py"}
+# The words of an analogy in a URL of version 0.1, and their values if the URL has none.
 _SLOTS = {"a": "Paris", "b": "France", "c": "Rome", "d": ""}
 _NAMES = {PurePosixPath(page).stem: page for page in (LESSONS, RESULTS, DATA, MODELS, HELP, POLL)}
-
-
-def paper_of(page: str, params: Mapping[str, object]) -> str:
-    """The paper that defines a screen's numbers; empty for a page without numbers.
-
-    Args:
-        page: The page's file.
-        params: The open tab and chart, as URL parameters.
-    """
-    return next(
-        (
-            paper
-            for there, tab, paper in _PAPERS
-            if there == page and all(params.get(name) == value for name, value in tab.items())
-        ),
-        "",
-    )
 
 
 def chart(name: str) -> Params:
@@ -128,64 +78,21 @@ def chart(name: str) -> Params:
 
 
 def resolve(name: str, params: Params) -> tuple[str, Params]:
-    """The page and parameters of a URL, which may be from an earlier version.
+    """The page and parameters of a URL, which may be from version 0.1.
 
-    An analogy is in one line; earlier versions had a parameter for each word.
+    An analogy is in one line; version 0.1 had a parameter for each word.
 
     Args:
         name: The last part of the URL's path; empty for the first page.
         params: The URL parameters.
     """
     page, screen = _MOVED.get(name, (_NAMES.get(name, ASK), {}))
-    if page == ASK:
-        params = _from_moved_tab(params)
-    taken, rest = _taken(params, {"tab": ""})
-    if page == DATA and taken["tab"] in _MOVED_TABS_OF_DATA:
-        params = {**rest, **_MOVED_TABS_OF_DATA[taken["tab"]]}
     if "solve" not in params and any(slot in params for slot in _SLOTS):
-        words, rest = _taken(params, _SLOTS | {"blank": "D"})
+        values = _SLOTS | {"blank": "D"}
+        given = {slot: params.get(slot, value) for slot, value in values.items()}
+        words = {slot: v if isinstance(v, str) else (*v, "")[0] for slot, v in given.items()}
         blank = words.pop("blank").lower()
         a, b, c, d = ("?" if slot == blank else word for slot, word in words.items())
-        params = {**rest, "solve": f"{a} : {b} :: {c} : {d}", "solution": words.get(blank, "")}
-    if page == RESULTS:
-        params = _from_moved_view(params)
+        params = {name: value for name, value in params.items() if name not in values}
+        params |= {"solve": f"{a} : {b} :: {c} : {d}", "solution": words.get(blank, "")}
     return page, {**params, **screen}
-
-
-def _from_moved_tab(params: Params) -> Params:
-    """The parameters of a screen of Ask, of which the tab may be one of an earlier version."""
-    taken, rest = _taken(params, dict.fromkeys(("tab", "score", "example", "of_source"), ""))
-    view = _MOVED_TABS.get(taken["tab"])
-    if view is None:
-        return params
-    if taken["tab"] == "Examples":
-        golds = {one.query: one.gold for one in published_examples()}
-        return {**rest, "text": taken["example"], "gold": golds.get(taken["example"], "")}
-    if taken["tab"] != "Answers":
-        return {**rest, **view}
-    if taken["score"] == WHOLE_SENTENCES["score"]:
-        return {**rest, **WHOLE_SENTENCES}
-    query, rest = _taken(rest, _RANKED)
-    if query["right_answer"] not in query["answers"].split("\n"):
-        query["right_answer"] = ""
-    return {**rest, **view, "text": query.pop("statement"), **query}
-
-
-def _from_moved_view(params: Params) -> Params:
-    """The parameters of a screen of Results, of which the view may be one of an earlier version."""
-    taken, rest = _taken(params, dict.fromkeys(("tab", "chart", "prompts_view", "scope"), ""))
-    if taken["chart"] in (CURVES, LAMA_TREX):
-        return {**rest, **chart(taken["chart"])}
-    view = _MOVED_PROMPTS.get(taken["prompts_view"])
-    if view is None:
-        return params
-    if taken["scope"] == "all relations" or "prompts_part" in rest:
-        view = {"prompts_view": ALL_RELATIONS}
-    return {**view, **rest, **PROMPTS}
-
-
-def _taken(params: Params, values: Mapping[str, str]) -> tuple[dict[str, str], Params]:
-    """Some parameters, each with its first value or the given one, and the other parameters."""
-    found = {name: params.get(name, value) for name, value in values.items()}
-    first = {name: v if isinstance(v, str) else (*v, "")[0] for name, v in found.items()}
-    return first, {name: value for name, value in params.items() if name not in values}

@@ -5,7 +5,6 @@ what the visitor typed. A hosted app stores a long URL on its server if the visi
 """
 
 from functools import lru_cache
-from io import BytesIO
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
@@ -18,12 +17,7 @@ from pages.ui.shared import links, screens, short_links, visitors
 from pages.ui.shared.messages import errors_shown
 from pages.ui.shared.visitors import is_this_machine
 
-QUIET = 4  # light modules around the code (ISO/IEC 18004)
-WIDTH = 320
-EVERYWHERE = ("0.0.0.0", "::")  # addresses of a server that listens on all interfaces
 LONG = 200  # characters of a URL, above which a hosted app offers a short link
-MAX_BYTES = 2953  # a QR code's capacity
-MASK = 3  # one of eight patterns, which readers find out; comparing all takes four times as long
 
 
 def make_place() -> DeltaGenerator:
@@ -44,8 +38,8 @@ def draw_share(place: DeltaGenerator, query: str) -> None:
             "This URL holds what is typed and chosen on this screen. Answers are computed again."
         )
         name = "" if page == screens.ASK else PurePosixPath(page).stem
-        can_be_short = len(address) > LONG and screens.resolve(name, {})[0] == page
-        if can_be_short and not is_this_machine(address):
+        is_page = screens.resolve(name, {})[0] == page  # not that of a plug-in
+        if len(address) > LONG and is_page and not is_this_machine(address):
             button, short = st.empty(), short_links.find(name, query)
             if not short and button.button(
                 "Make a short link",
@@ -68,17 +62,15 @@ def draw_address(address: str) -> None:
     if is_this_machine(address):
         address = address_for_others(address)
         if not address:
-            hosting = f"{links.path_of(screens.HELP)}?doc=hosting"
             st.caption(
-                "Works on this computer only. For phones, start the app with "
-                f"`lama-explorer app --public`: see [Hosting]({hosting})."
+                "Works on this computer only. For phones, start the app with `lama-explorer app "
+                f"--public`: see [Hosting]({links.path_of(screens.HELP)}?doc=hosting)."
             )
             return
         st.caption("Works on this computer only. Others in the network open:")
         st.code(address, language=None, wrap_lines=True)
-    code = qr_code(address) if len(address) <= MAX_BYTES else ""
-    if code:
-        st.image(code, width=WIDTH, alt="QR code of this URL")
+    if code := qr_code(address):
+        st.image(code, width=320, alt="QR code of this URL")
     else:
         st.caption("The URL is too long for a QR code.")
 
@@ -96,8 +88,9 @@ def address_for_others(address: str) -> str:
     Returns:
         The URL; empty if the server only answers this machine, or isn't in a network.
     """
-    listens = st.get_option("server.address") or EVERYWHERE[0]
-    host = (get_internal_ip() or "") if listens in EVERYWHERE else listens
+    host = st.get_option("server.address") or ""
+    if host in ("", "0.0.0.0", "::"):  # it listens on all interfaces
+        host = get_internal_ip() or ""
     host = f"[{host}]" if ":" in host else host
     place = urlsplit(address)
     if not host or is_this_machine(f"//{host}"):
@@ -107,13 +100,12 @@ def address_for_others(address: str) -> str:
 
 @lru_cache(maxsize=256)
 def qr_code(text: str) -> str:
-    """A QR code as SVG, dark on white; empty for a text of more than `MAX_BYTES`."""
+    """A QR code as SVG, dark on white; empty for a text that is too long for one (2,953 bytes)."""
     try:
-        code = segno.make(text, error="l", micro=False, boost_error=False, mask=MASK)
+        # The mask is one of eight patterns, which readers find out; comparing all takes four times
+        # as long.
+        code = segno.make(text, error="l", micro=False, boost_error=False, mask=3)
     except segno.DataOverflowError:
         return ""
-    svg = BytesIO()
-    code.save(
-        svg, kind="svg", xmldecl=False, border=QUIET, dark="#000", light="#fff", omitsize=True
-    )
-    return svg.getvalue().decode()
+    # Four light modules are around the code (ISO/IEC 18004).
+    return code.svg_inline(border=4, dark="#000", light="#fff", omitsize=True)

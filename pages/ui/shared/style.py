@@ -37,5 +37,5 @@ def draw_style(added: Sequence[str] = ()) -> None:
         )(key="names of parts")
     page = f":root {{ --lx-page: {st.get_option(f'theme.{theme()}.backgroundColor')};"
     page += f" --lx-menu: {36 + sum(3.2 + 0.5 * len(title) for title in added):.1f}rem; }}"
-    sheet = (HERE / "style.css").read_text(encoding="utf-8") + DARK * (theme() == "dark")
-    st.html(f"<style>{page}{sheet}</style>")
+    page += (HERE / "style.css").read_text(encoding="utf-8") + DARK * (theme() == "dark")
+    st.html(f"<style>{page}</style>")

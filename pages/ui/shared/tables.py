@@ -8,6 +8,7 @@ continues that column's line.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,11 +70,6 @@ class CardLine:
     more: str = ""
     wide: bool = False
 
-    @property
-    def is_long(self) -> bool:
-        """Whether two such lines don't fit side by side."""
-        return bool(self.more) or len(self.label) + len(self.value) > MOST_NARROW
-
 
 @dataclass(frozen=True, slots=True)
 class Card:
@@ -130,8 +126,12 @@ def draw_table(
             name: {**one, "pinned": None} if isinstance(one, dict) else one
             for name, one in options["column_config"].items()
         }
-    data = {"cards": to_builtins(cards), "n": len(frame), "nShown": n_cards}
-    data["picks"] = CARD_PICKS.get(picks or "", picks)
+    data = {
+        "cards": to_builtins(cards),
+        "n": len(frame),
+        "nShown": n_cards,
+        "picks": CARD_PICKS.get(picks or "", picks),
+    }
     component = st.components.v2.component("lama_cards", js=_JS, isolate_styles=False)
     with place:
         if len(shown) > MOST_NARROW_COLUMNS:
@@ -142,8 +142,7 @@ def draw_table(
             return Picked()
         cards_key = f"{key} cards"
 
-        def find_picked(event: Any, cards: Any) -> Picked:
-            return picked_of(event, cards, len(frame))
+        find_picked = partial(picked_of, n_rows=len(frame))
 
         def changed() -> None:
             if on_pick:
@@ -157,8 +156,7 @@ def draw_table(
             on_select=changed if on_pick else "rerun",
             **options,
         )
-        found = component(data=data, key=cards_key, on_picked_change=changed)
-    return find_picked(event, found)
+        return find_picked(event, component(data=data, key=cards_key, on_picked_change=changed))
 
 
 def explained(frame: pd.DataFrame, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,8 +170,8 @@ def explained(frame: pd.DataFrame, config: Mapping[str, Any]) -> dict[str, Any]:
         settings = {"label": one} if isinstance(one, str) else one
         if settings is None or settings.get("help"):
             continue
-        title = settings.get("label") or name
-        if term := next((TERMS[part] for part in TERMS if re.search(part, title)), ""):
+        terms = (TERMS[part] for part in TERMS if re.search(part, settings.get("label") or name))
+        if term := next(terms, ""):
             found[name] = {**st.column_config.Column(), **settings, "help": explain(term)}
     return found
 
@@ -195,17 +193,18 @@ def make_cards(frame: pd.DataFrame, config: Mapping[str, Any], order: Any = None
     columns = [name for name in columns if config.get(name, "") is not None]
     given = {name: config.get(name) or {} for name in columns}
     settings = {n: {"label": one} if isinstance(one, str) else one for n, one in given.items()}
-    titles = [name for name in columns if settings[name].get("pinned")]
     texts = [name for name in columns if pd.api.types.is_string_dtype(frame[name])]
-    titles = titles or texts[:1] or columns[:1]
+    titles = [name for name in columns if settings[name].get("pinned")] or (texts or columns)[:1]
     cards = []
     for row in frame.head(MOST_CARDS).to_dict("records"):
         shown = {name: _text(row[name], settings[name]) for name in columns}
-        title = " · ".join(filter(None, map(shown.get, titles)))
         below = {name: text for name, text in shown.items() if text and name not in titles}
+        title = " · ".join(filter(None, map(shown.get, titles)))
         cards.append(Card(title, _card_lines(below, settings)))
-    wide = {line.column for card in cards for line in card.lines if line.is_long}
-    for line in (line for card in cards for line in card.lines):
+    lines = [line for card in cards for line in card.lines]
+    # Two such lines don't fit side by side.
+    wide = {one.column for one in lines if one.more or len(one.label + one.value) > MOST_NARROW}
+    for line in lines:
         line.wide = line.column in wide
     return cards
 

@@ -49,18 +49,16 @@ def draw_headline(text: str, *, help: str | None = None, key: str = "headline") 
     """
     if text:
         with st.container(key=key):
-            unbroken = text.replace(" %", "\N{NO-BREAK SPACE}%")
-            st.subheader(plain(unbroken), anchor=False, help=help)
+            st.subheader(plain(text.replace(" %", "\N{NO-BREAK SPACE}%")), anchor=False, help=help)
 
 
 def name_value_lines(facts: Mapping[str, str | None], *, links: bool = False) -> str:
     """Name-value pairs as Markdown, one line each; pairs with an empty value are skipped."""
-    found = [
+    return "  \n".join(
         f"**{what}**: {plain(value, links=links, code=True)}"
         for what, value in facts.items()
         if value
-    ]
-    return "  \n".join(found)
+    )
 
 
 def show_error(text: str) -> None:

@@ -15,19 +15,21 @@ from lama_core.rounding import fixed
 FULL = -12.0
 # Colours for raising and lowering that people with red-green blindness can tell apart.
 ADDS, TAKES = "#2c86c7", "#dd5b33"
-STRONGEST = 45  # percent of the model's colour, so that the text stays readable on it
 
 
 def _mixed(colour: str, share: float) -> str:
-    return f"color-mix(in srgb, {colour} {STRONGEST * share:.0f}%, transparent)"
+    # At most 45 percent of the model's colour, so that the text stays readable on it.
+    return f"color-mix(in srgb, {colour} {45 * share:.0f}%, transparent)"
 
 
 def colour_scale(low: str, colours: Sequence[str], high: str, middle: str = "") -> str:
     """HTML of a bar of colours between the texts of its ends. middle: the text on the bar."""
     gradient = f"linear-gradient(to right, {', '.join(colours)})"
-    bar = f'<span style="background:{gradient}">{middle}</span>'
-    ends = [f'<div class="lx-muted">{text}</div>' for text in (low, high)]
-    return f'<div class="lx-scale">{bar.join(ends)}</div>'
+    return (
+        f'<div class="lx-scale"><div class="lx-muted">{low}</div>'
+        f'<span style="background:{gradient}">{middle}</span>'
+        f'<div class="lx-muted">{high}</div></div>'
+    )
 
 
 def _token(token: str, value: str, hint: str, colour: str, marked: bool) -> str:
@@ -40,14 +42,17 @@ def _token(token: str, value: str, hint: str, colour: str, marked: bool) -> str:
 
 def _strip(cells: Sequence[str]) -> str:
     """HTML of a strip whose last token, usually a full stop, is never alone in its line."""
-    end = f'<span class="lx-end">{"".join(cells[-2:])}</span>'
-    return f'<div class="lx-strip">{"".join(cells[:-2])}{end}</div>'
+    last = "".join(cells[-2:])
+    return f'<div class="lx-strip">{"".join(cells[:-2])}<span class="lx-end">{last}</span></div>'
 
 
 def heat_scale(colour: str) -> str:
     """HTML of the colour scale of `heat_strip`."""
-    ends = ("transparent", _mixed(colour, 1))
-    return colour_scale("log-probability of a token: 0", ends, f"{FULL:.0f} or less")
+    return colour_scale(
+        "log-probability of a token: 0",
+        ("transparent", _mixed(colour, 1)),
+        f"{FULL:.0f} or less",
+    )
 
 
 def heat_strip(scores: TokenScores | StatementScores, colour: str) -> str:
@@ -64,17 +69,17 @@ def heat_strip(scores: TokenScores | StatementScores, colour: str) -> str:
         if math.isnan(value):
             cells.append(_token(token, "·", unscored, _mixed(colour, 0), inside))
         else:
-            ink = _mixed(colour, min(1.0, value / FULL))
-            hint = f"probability {math.exp(value):.2g}"
+            hint, ink = f"probability {math.exp(value):.2g}", _mixed(colour, min(1.0, value / FULL))
             cells.append(_token(token, fixed(value, 1), hint, ink, inside))
     return _strip(cells)
 
 
 def shares_scale(most: float) -> str:
     """HTML of the colour scale of `shares_strip`. most: the largest absolute value."""
-    low, high = (fixed(value, 1, signed=True) for value in (-most, most))
     colours = (_mixed(TAKES, 1), "transparent", _mixed(ADDS, 1))
-    return colour_scale(f"lowers {low}", colours, f"raises {high}")
+    return colour_scale(
+        f"lowers {fixed(-most, 1, signed=True)}", colours, f"raises {fixed(most, 1, signed=True)}"
+    )
 
 
 def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: float) -> str:
@@ -91,8 +96,7 @@ def shares_strip(tokens: Sequence[str], values: Sequence[float | None], most: fl
         if value is None:
             cells.append(_token(token, "·", "no value", "transparent", token == BLANK))
         else:
-            share = min(1.0, abs(value) / most) if most else 0.0
-            ink = _mixed(ADDS if value > 0 else TAKES, share)
+            ink = _mixed(ADDS if value > 0 else TAKES, min(1.0, abs(value) / (most or 1.0)))
             shown, hint = (fixed(value, n, signed=True) for n in (2, 4))
             cells.append(_token(token, shown, f"{hint} log-probability", ink, token == BLANK))
     return _strip(cells)

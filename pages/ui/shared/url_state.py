@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -33,8 +33,6 @@ from pages.ui.shared.messages import plain, show_note
 from pages.ui.shared.tables import draw_table
 
 DEFAULT_MODELS = ("minilm-mlm", "minilm-mlm-twin", "smollm2-135m")
-CONTEXTS = ("auto", "left", "both")
-PRECISIONS = ("auto", "fp32", "bf16")
 # Session keys: the values that the visitor typed, a field's last values (`SHOWN` + its key), and
 # the query that fields belong to (`OF` + the first field's key), and the table with a new choice.
 TYPED = "typed by this visitor"
@@ -90,8 +88,8 @@ def choose_row(
     text of a name.
     """
     if st.session_state.pop(CLICKED, None) == key:
-        params = links.params_without([key, *drops])
-        links.go(st.session_state[links.PAGE], params | {key: show(st.session_state[key])})
+        there = links.params_without([key, *drops]) | {key: show(st.session_state[key])}
+        links.go(st.session_state[links.PAGE], there)
     chosen = _chosen(label, names, key=key, show=show)
     table = table.copy()
     at = table.index[names.index(chosen)], table.columns[0]
@@ -137,10 +135,9 @@ def choose(
     is always in the URL.
     """
     chosen = _chosen(label, options, key=key, first=first, show=show)
-    found = (place or st).selectbox(
+    return (place or st).selectbox(
         label, options, index=None, required=True, key=key, bind=BOUND, format_func=show, help=help
-    )
-    return found or chosen
+    ) or chosen
 
 
 def _chosen(
@@ -163,8 +160,8 @@ def _chosen(
         st.session_state[key] = chosen
         if asked and links.is_new_url():
             hint = did_you_mean(asked, [*options, *labels])
-            unknown = f"{label}: {asked[:MAX_SHOWN]} is unknown{hint}"
-            show_note(plain(f"{unknown}; showing {show(chosen)}."))
+            unknown = f"{label}: {asked[:MAX_SHOWN]} is unknown{hint}; showing {show(chosen)}."
+            show_note(plain(unknown))
     return chosen
 
 
@@ -177,17 +174,19 @@ def note_unknown(label: str, key: str, options: Mapping[str, str], shown: str) -
     links.replace_values(key, options)
     unknown = [value for value in st.query_params.get_all(key) if value not in options.values()]
     if unknown and links.is_new_url():
-        hint = did_you_mean(unknown[0], [*options, *options.values()])
-        names = ", ".join(unknown)[:MAX_SHOWN]
-        show_note(plain(f"{label}: {names} is unknown{hint}; showing {shown}."))
+        said = ", ".join(unknown)[:MAX_SHOWN] + " is unknown"
+        said += did_you_mean(unknown[0], [*options, *options.values()])
+        show_note(plain(f"{label}: {said}; showing {shown}."))
 
 
 @cache
 def examples() -> tuple[tuple[str, str], ...]:
     """Example texts of the LAMA paper, each with its gold answer."""
     read = json.loads((ASSETS / "examples.json").read_text(encoding="utf-8"))
-    first = tuple((entry["text"], entry["gold"]) for entry in read["examples"])
-    return first + tuple((one.query, one.gold) for one in published_examples())
+    return (
+        *((entry["text"], entry["gold"]) for entry in read["examples"]),
+        *((one.query, one.gold) for one in published_examples()),
+    )
 
 
 def title_of(name: str) -> str:
@@ -220,11 +219,11 @@ def choose_models(
         for entry in (*known_models(), *added_models())
         if entry.source.how != "none" and (offered is None or entry.name in offered)
     }
-    refused = [name for name in st.query_params.get_all(key) if name not in titles]
-    refused = [name for name in refused if name not in titles.values()]
+    known = {*titles, *titles.values()}
+    refused = ", ".join(name for name in st.query_params.get_all(key) if name not in known)
     if offered is not None and refused and links.is_new_url():
-        listed = ", ".join(refused)[:MAX_SHOWN]
-        show_note(plain(f"Excluded, because this app doesn't offer these models: {listed}."))
+        excluded = "Excluded, because this app doesn't offer these models: "
+        show_note(plain(f"{excluded}{refused[:MAX_SHOWN]}."))
     more = offered is None
     chosen = choose_several(
         label,
@@ -241,8 +240,8 @@ def choose_models(
             "model folder, or a hub name such as owner/name or owner/name@revision." * more
         ),
     )
-    found = [_model_of(name, list(titles)) for name in chosen]
-    return tuple(dict.fromkeys(name for name in found if name))
+    found = dict.fromkeys(_model_of(name, list(titles)) for name in chosen)
+    return tuple(filter(None, found))
 
 
 def choose_several(
@@ -272,8 +271,8 @@ def choose_several(
 
     def take() -> None:
         typed = {name.lower(): name for name in options}
-        now = [typed.get(value.lower(), value) for value in st.session_state[key]]
-        st.session_state[key] = list(dict.fromkeys(now))
+        now = dict.fromkeys(typed.get(value.lower(), value) for value in st.session_state[key])
+        st.session_state[key] = list(now)
         _note_typed(key)
 
     chosen = (place or st).multiselect(
@@ -351,16 +350,17 @@ def check_named(settings: ModelSettings, book: str | None = None) -> None:
 
 def _looks_like_path(name: str) -> bool:
     """Whether a name looks like a path or a server's URL; the disk isn't checked."""
-    begins = is_served(name) or name.startswith(("/", "~", "."))
-    return begins or "\\" in name or name.count("/") > 1
+    return (
+        is_served(name) or name.startswith(("/", "~", ".")) or "\\" in name or name.count("/") > 1
+    )
 
 
 def _note_typed(key: str) -> None:
     """Store the new values of a field as typed by the visitor, not taken from a URL."""
     now = st.session_state[key]
     values = {now} if isinstance(now, str) else set(now or ())
-    new = values - set(st.session_state.get(f"{SHOWN} {key}", ()))
-    st.session_state[TYPED] = st.session_state.get(TYPED, frozenset()) | new
+    before = st.session_state.get(f"{SHOWN} {key}", ())
+    st.session_state[TYPED] = st.session_state.get(TYPED, frozenset()) | values.difference(before)
 
 
 def choose_or_type(
@@ -434,13 +434,10 @@ class ExampleField:
         with_gold: Whether the view has the field for the gold answer.
         """
         asked = self.texts in st.query_params or self.golds in st.query_params
-        first = (
-            links.is_new_url() or self.texts not in st.session_state
-        )  # the field isn't drawn yet, because another tab was open
-        if first and not asked:
-            st.session_state.setdefault(self.texts, self.examples()[0][0])
-            gold = self.gold_of.get(st.session_state[self.texts], "")
-            st.session_state.setdefault(self.golds, gold)
+        # The field isn't drawn yet if another tab was open.
+        if not asked and (links.is_new_url() or self.texts not in st.session_state):
+            text = st.session_state.setdefault(self.texts, self.examples()[0][0])
+            st.session_state.setdefault(self.golds, self.gold_of.get(text, ""))
         for name in (self.texts, self.golds)[: 1 + with_gold]:
             if name not in st.query_params and st.session_state.get(name):
                 links.set_param(name, [st.session_state[name]])
@@ -453,11 +450,9 @@ class ExampleField:
         """
 
         def follow() -> None:
-            text = st.session_state[self.texts] or ""
-            st.session_state[self.golds] = self.gold_of.get(text, "")
+            st.session_state[self.golds] = self.gold_of.get(st.session_state[self.texts] or "", "")
 
-        typed = st.text_input(label, key=self.texts, bind=BOUND, on_change=follow, help=help)
-        return typed or ""
+        return st.text_input(label, key=self.texts, bind=BOUND, on_change=follow, help=help) or ""
 
 
 SENTENCE = ExampleField()
@@ -488,17 +483,16 @@ def choose_precision() -> Precision:
     from lama_core.models.cpu import NO_BF16, has_bf16  # imports the conversion of releases
 
     said = explain("Precision") + f" {NO_BF16}" * (not has_bf16())
-    chosen = pick("Precision", PRECISIONS, key="precision", first="auto", help=said)
-    return cast(Precision, chosen)
+    options: tuple[Precision, ...] = ("auto", "fp32", "bf16")
+    return pick("Precision", options, key="precision", help=said)
 
 
 def choose_candidates() -> str:
     """Draw the choice of the ranked words and return their name."""
     typed = visitors.may("paths")
-    names = list_names(of_relations=False)
     return choose_or_type(
         "Candidates",
-        (OWN, *(name for name in names if name != OWN)),
+        tuple(dict.fromkeys((OWN, *list_names(of_relations=False)))),
         key="candidates",
         types=typed,
         names=FILE,

@@ -73,8 +73,7 @@ def disable_streamlit_requests() -> None:
     doesn't ask an external service for the machine's address. In public mode, browsers also can't
     upload to the server's memory, or install Streamlit's notes for coding agents next to the app.
     """
-    served = runtime.get_instance() if runtime.exists() else None
-    sessions = getattr(served, "_session_mgr", None)
+    sessions = getattr(runtime.get_instance(), "_session_mgr", None) if runtime.exists() else None
     if sessions and AppSession._create_new_session_message is _new_session_message:
         _know_folder.update(one.session for one in sessions.list_sessions())
     # `lama-explorer app` has already replaced this (`pages/ui/serve.py`); `streamlit run` hasn't.
@@ -105,8 +104,8 @@ def _message_without_folder(session: AppSession, *args: Any, **options: Any) -> 
     """Streamlit's message at the start of a page, with the script's name instead of its path."""
     message = _new_session_message(session, *args, **options)
     if session not in _know_folder:
-        path = PurePath(message.new_session.main_script_path)
-        message.new_session.main_script_path = path.name
+        started = message.new_session
+        started.main_script_path = PurePath(started.main_script_path).name
     return message
 
 
@@ -140,8 +139,7 @@ def stop_if_left() -> None:
 
 def is_local_user() -> bool:
     """Whether the visitor is the local user; always False in public mode."""
-    here = is_local_connection(st.context.ip_address, dict(st.context.headers))
-    return here and not is_public()
+    return not is_public() and is_local_connection(st.context.ip_address, dict(st.context.headers))
 
 
 def address() -> str:
@@ -163,8 +161,8 @@ def offered_models() -> frozenset[str] | None:
 
 def models_here() -> list[str]:
     """The models on this machine that the visitor may query."""
-    here, offered = _models_here(), _offered_at_start() if is_public() else None
-    return [name for name in here if offered is None or name in offered]
+    here = _models_here()
+    return [name for name in here if name in _offered_at_start()] if is_public() else here
 
 
 def _models_here() -> list[str]:

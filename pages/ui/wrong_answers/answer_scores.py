@@ -11,8 +11,6 @@ from lama_core.views.colours import PUBLISHED
 from lama_core.views.figure import Axis, Figure, said
 from pages.ui.shared.figures import draw_figure
 
-MAX_HEIGHT = 460  # pixels; a taller chart scrolls
-ROW = 23  # pixels
 OTHER = "other answers"
 MARKS = {"gold": "right answer", "also right": "also right", "": OTHER}
 
@@ -26,23 +24,13 @@ def scores_table(run: Run, at: int, gold: str) -> tuple[pd.DataFrame, int] | Non
     found = run.scores_of(at)
     if found is None:
         return None
-    also = right_answers(run, at) - {gold}
-    written = np.isfinite(found.scores)
-    scores = found.scores[written].astype(np.float64)
-    words = [word for word, known in zip(found.words, written.tolist(), strict=True) if known]
-    chances = np.exp(scores - scores.max(initial=-np.inf))
-    table = pd.DataFrame(
-        {
-            "word": words,
-            "score": scores,
-            "prob": chances / chances.sum(),
-            "mark": [
-                "gold" if word == gold else "also right" if word in also else "" for word in words
-            ],
-        }
-    )
-    ordered = table.sort_values("score", ascending=False, kind="stable")
-    return ordered.reset_index(drop=True), int((~written).sum())
+    every = pd.DataFrame({"word": found.words, "score": found.scores.astype(np.float64)})
+    table = every[np.isfinite(every["score"])].sort_values("score", ascending=False, kind="stable")
+    table["prob"] = np.exp(table["score"] - table["score"].max())
+    table["prob"] /= table["prob"].sum()
+    marks = dict.fromkeys(right_answers(run, at), "also right") | {gold: "gold"}
+    table["mark"] = [marks.get(word, "") for word in table["word"]]
+    return table.reset_index(drop=True), len(every) - len(table)
 
 
 def score_points(table: pd.DataFrame, title: str) -> Figure:
@@ -58,12 +46,13 @@ def score_points(table: pd.DataFrame, title: str) -> Figure:
         )
         for rank, line in enumerate(table.to_dict("records"), start=1)
     ]
-    kind = table["mark"].map(MARKS)
     low, high = float(table["score"].min()), float(table["score"].max())
     pad = 0.04 * (high - low or 1.0)
     return Figure(
         shape="points",
-        frame=table.assign(said=lines, kind=kind, hollow=table["mark"] != "gold"),
+        frame=table.assign(
+            said=lines, kind=table["mark"].map(MARKS), hollow=table["mark"] != "gold"
+        ),
         by=Axis(column="word", title="answer"),
         value=Axis(column="score", title="score, in nats", ends=(low - pad, high + pad)),
         series="kind",
@@ -86,7 +75,7 @@ def draw_scores_of_answers(run: RunAnswers, row: int, gold: str, colour: str, na
         return
     table, n_unknown = found
     figure = score_points(table, f"Scores of all {len(table):,} answers, {name}")
-    with st.container(height=min(MAX_HEIGHT, ROW * len(table) + 140), border=False):
+    with st.container(height=min(460, 23 * len(table) + 140), border=False):  # 23 pixels a row
         inks = {one: PUBLISHED if one == OTHER else colour for one in MARKS.values()}
         draw_figure(figure, inks, f"answer scores {name}")
     margin = float(run.margin[row])

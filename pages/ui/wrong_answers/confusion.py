@@ -24,7 +24,6 @@ from pages.ui.shared.url_state import BOUND, pick
 from pages.ui.wrong_answers.filters import narrow
 from pages.ui.wrong_answers.rows import Ints, python_of
 
-SIZES = (10, N_WORDS, 40)
 N_NARROW = 8  # on phones
 MOST_NUMBERED = 24  # most columns of a chart with a number in each cell
 # Colours of few and of many facts, white is readable on all; right answers; words without a label.
@@ -39,7 +38,7 @@ def draw_confusion(
     headline = st.container()
     size = pick(
         "Columns",
-        SIZES,
+        (10, N_WORDS, 40),
         key="words",
         first=N_WORDS,
         help="Number of first answers. There are three quarters as many rows; the other words are "
@@ -77,14 +76,14 @@ def draw_confusion(
                 _open(of, line["gold"], line["answer"])
             st.caption(_describe(shown, title))
     _draw_pairs(found, of)
-    n = "" if int(size) == N_WORDS else f", n={size}"
-    lines = (
+    draw_export(
+        "confusion",
+        lambda: found.pairs,
+        choice.made() | {"filter": asdict(chosen)},
         python_of(chosen, choice)
         + "\n\nfrom lama_core.metrics.confusion import confusion\n\n"
-        + f"found = confusion(joined, rows, of={chosen.of}{n})\npairs = found.pairs"
+        + f"pairs = confusion(joined, rows, of={chosen.of}).pairs",
     )
-    made = choice.made() | {"filter": asdict(chosen)}
-    draw_export("confusion", lambda: found.pairs, made, lines)
 
 
 @cached(60)
@@ -132,8 +131,9 @@ def cells_of(found: Confusion, title: str, caption: str, *, narrow: bool = False
         }
         for row, column in np.argwhere(counts).tolist()
     ]
-    shown = [(golds, "others"), (answers, "others")] if narrow else [(rows, ""), (columns, "")]
-    names, places = ([word or other for word in words] for words, other in shown)
+    names, places = rows, columns
+    if narrow:
+        names, places = ([word or "others" for word in words] for words in (golds, answers))
     return Figure(
         shape="heat map",
         frame=pd.DataFrame(cells),
@@ -156,10 +156,10 @@ def cells_of(found: Confusion, title: str, caption: str, *, narrow: bool = False
 
 def _describe(found: Confusion, title: str) -> str:
     """Return the numbers of facts and words in the chart."""
-    text = f"{counted(found.n, 'fact')} with a first answer of {plain(title)}: "
-    text += (
-        f"{found.n_golds:,} different right answers, {found.n_answers:,} different first answers. "
-        "Green: right answers."
+    text = (
+        f"{counted(found.n, 'fact')} with a first answer of {plain(title)}: {found.n_golds:,} "
+        f"different right answers, {found.n_answers:,} different first answers. Green: right "
+        "answers."
     )
     golds, answers = found.n_golds - len(found.golds), found.n_answers - len(found.answers)
     if golds or answers:
@@ -204,5 +204,5 @@ def _draw_pairs(found: Confusion, of: str) -> None:
 
 def _open(of: str, gold: str, answer: str) -> None:
     """Open the facts of a cell, whether the answer is right or wrong."""
-    others = [name for name in st.session_state.get("wrong", ()) if name != of]
-    narrow(of=of, gold=gold, answer=answer, wrong=others)
+    wrong = [name for name in st.session_state.get("wrong", ()) if name != of]
+    narrow(of=of, gold=gold, answer=answer, wrong=wrong)

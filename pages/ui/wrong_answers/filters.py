@@ -45,10 +45,6 @@ CHOICES_OF_RUNS = {
 VERDICT = ("right", "wrong", "conf")  # URL parameters of frequent filters
 CONFIDENT = (0.5, 1.0)  # probabilities of a confident answer
 ANY_CONFIDENCE = (0.0, 1.0)
-TAGS_HELP = (
-    "Facts with at least one of these tags in the selected model's run. The local user (operator) "
-    "adds tags to an opened fact, or to several rows at once."
-)
 OF = "filtered model"  # session key: the model that the filters applied to when last drawn
 
 
@@ -81,12 +77,10 @@ def open_on_wrong(names: Sequence[str]) -> None:
         asked = links.lists_runs() or bool(params - CHOICES_OF_RUNS)
     else:
         asked = "of" in st.session_state or bool(params & {"right", "fact", *OPENED_ON})
-    if asked:
-        return
-    links.set_param("wrong", [names[0]])
-    links.set_param("sort", [screens.CONFIDENT_FIRST])
-    st.session_state["wrong"] = [names[0]]
-    st.session_state["sort"] = screens.CONFIDENT_FIRST
+    if not asked:
+        links.set_param("wrong", [names[0]])
+        links.set_param("sort", [screens.CONFIDENT_FIRST])
+        st.session_state.update(wrong=[names[0]], sort=screens.CONFIDENT_FIRST)
 
 
 def choose_filters(
@@ -108,8 +102,7 @@ def choose_filters(
         before, now = st.session_state[OF], st.session_state["of"]
         swapped = {before: now, now: before}
         for end in ("right", "wrong"):
-            chosen = st.session_state.get(end, ())
-            st.session_state[end] = [swapped.get(name, name) for name in chosen]
+            st.session_state[end] = [swapped.get(n, n) for n in st.session_state.get(end, ())]
 
     with st.container(key="fact-filters"):
         boxes = st.columns([2, 4, 1.4], vertical_alignment="bottom")
@@ -153,8 +146,8 @@ def choose_filters(
             "Of the selected model, Confusion and Frequent answers show all answers.",
         )
         more = _choose_answers(choice.runs[names.index(of)])
-    confidence = (more["confidence_min"], more["confidence_max"])
-    marked = not any_verdict and _choose_verdict(names, of, (right, wrong, confidence))
+    now = (right, wrong, (more["confidence_min"], more["confidence_max"]))
+    marked = not any_verdict and _choose_verdict(names, of, now)
     for name, read in LINKED.items():
         if given := st.query_params.get_all(name):
             links.set_param(name, given)
@@ -191,13 +184,8 @@ def _choose_verdict(names: Sequence[str], of: str, now: Verdict) -> bool:
             "Only this model is right": ((of,), others, ANY_CONFIDENCE),
             "All models are wrong": ((), tuple(names), ANY_CONFIDENCE),
         }
-    right, wrong, confidence = now
-    same = (
-        name
-        for name, (one, other, ends) in known.items()
-        if ({*one}, {*other}, ends) == ({*right}, {*wrong}, confidence)
-    )
-    marked = next(same, None)
+    sets = {(frozenset(one), frozenset(other), ends): n for n, (one, other, ends) in known.items()}
+    marked = sets.get((frozenset(now[0]), frozenset(now[1]), now[2]))
     # The key holds the filter that is set, so that the mark follows filters set elsewhere.
     chosen = st.pills(
         "Facts",
@@ -250,9 +238,14 @@ def _choose_answers(focus: RunInfo) -> dict[str, Any]:
         bind=BOUND,
         help="**excluded**: facts that the selected model isn't scored on, with the reason.",
     )
-    known = known_tags(read_tags(focus))
-    unknown = [tag for tag in st.session_state.get("tag", ()) if tag not in known]
-    tags = [*known, *unknown] and _choose_any("Tags", [*known, *unknown], "tag", help=TAGS_HELP)
+    known = list(dict.fromkeys((*known_tags(read_tags(focus)), *st.session_state.get("tag", ()))))
+    tags = known and _choose_any(
+        "Tags",
+        known,
+        "tag",
+        help="Facts with at least one of these tags in the selected model's run. The local user "
+        "(operator) adds tags to an opened fact, or to several rows at once.",
+    )
     return {
         **found,
         "confidence_min": float(confidence[0]),
@@ -267,8 +260,11 @@ def _choose_any(
     label: str, options: Sequence[str], key: str, place: DeltaGenerator | None = None, **more: Any
 ) -> tuple[str, ...]:
     """Draw a field for several values; none means any. more: as of `st.multiselect`."""
-    usual: dict[str, Any] = {"bind": BOUND, "placeholder": "Any", "select_all": False}
-    return tuple((place or st).multiselect(label, options, key=key, **(usual | more)))
+    return tuple(
+        (place or st).multiselect(
+            label, options, key=key, bind=BOUND, placeholder="Any", select_all=False, **more
+        )
+    )
 
 
 def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
@@ -278,16 +274,13 @@ def params_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
         bool: lambda value: "yes" if value else "no",
         tuple: lambda value: [item or NO_TYPE for item in value],
     }
-    ends = {name: fields[name] for name in fields if name.startswith("confidence")}
+    ends = [fields.get("confidence_min", 0.0), fields.get("confidence_max", 1.0)]
     params = {
         name: written.get(type(value), str)(value)
         for name, value in fields.items()
-        if value is not None and name not in ends
+        if value is not None and not name.startswith("confidence")
     }
-    if ends:
-        low, high = ({"confidence_min": 0.0, "confidence_max": 1.0} | ends).values()
-        params["conf"] = [f"{low:.2f}", f"{high:.2f}"]
-    return params
+    return params | ({"conf": [f"{end:.2f}" for end in ends]} if ends != [0, 1] else {})
 
 
 def narrow(**params: str | list[str]) -> NoReturn:
@@ -300,14 +293,11 @@ def describe(f: AnswerFilter, choice: RunChoice) -> dict[str, tuple[str, ...]]:
     """Describe each filter that is set in a few words; the values are its URL parameters."""
     names = choice.titles
     of, ways = names[f.of], (("above", f.margin_min), ("up to", f.margin_max))
-    has_confidence = f.confidence_min > 0 or f.confidence_max < 1
-    confidence = f"{f.confidence_min:.2f} to {f.confidence_max:.2f}" * has_confidence
+    confidence = f"{f.confidence_min:.2f} to {f.confidence_max:.2f}"
     margin = " and ".join(f"{way} {end:.9g}" for way, end in ways if end is not None)
     popularity = _ends(f.popularity_min, f.popularity_max, 0, "any number", ",")
-    words, pieces = (
-        _ends(low, high, 1, "any number of")
-        for low, high in ((f.words_min, f.words_max), (f.pieces_min, f.pieces_max))
-    )
+    words = _ends(f.words_min, f.words_max, 1, "any number of")
+    pieces = _ends(f.pieces_min, f.pieces_max, 1, "any number of")
 
     def ends(name: str) -> tuple[str, ...]:
         return f"{name}_min", f"{name}_max"
@@ -318,7 +308,7 @@ def describe(f: AnswerFilter, choice: RunChoice) -> dict[str, tuple[str, ...]]:
         ("right in ", " and ".join(names[number] for number in f.right), "", ("right",)),
         ("wrong in ", " and ".join(names[number] for number in f.wrong), "", ("wrong",)),
         ("rank ", _ends(f.rank_min, f.rank_max, 1, "last"), f" in {of}", ends("rank")),
-        ("probability ", confidence, f" in {of}", ("conf",)),
+        ("probability ", confidence * (confidence != "0.00 to 1.00"), f" in {of}", ("conf",)),
         ("margin ", margin, f" in {of}", ends("margin")),
         ("", _ends(f.answers_min, f.answers_max, 1, "any number of"), " answers", ends("answers")),
         ("popularity of the subject ", popularity, "", ends("popularity")),
@@ -354,8 +344,7 @@ def describe(f: AnswerFilter, choice: RunChoice) -> dict[str, tuple[str, ...]]:
 
 def _ends(low: int | None, high: int | None, least: int, most: str, form: str = "") -> str:
     """A range with words for open ends; empty if both ends are open."""
-    end = f"{high:{form}}" if high else most
-    return f"{low or least:{form}} to {end}" if low or high else ""
+    return f"{low or least:{form}} to {f'{high:{form}}' if high else most}" if low or high else ""
 
 
 def _any_of(values: Sequence[str]) -> str:
@@ -370,19 +359,15 @@ def draw_active(
     rows: the facts that pass the filters. marked: whether `choose_filters` shows what is right.
     """
     every = AnswerFilter(of=f.of, counting=f.counting, relations=f.relations)
-    n_all, n_of, n_queries = (
-        len(joined.facts),
-        len(joined.select(every)),
-        len(np.unique(joined.queries[rows])),
-    )
-    kind = "scored " if f.counting == "counted" and n_of < n_all else ""
-    kind = "excluded " if f.counting == "excluded" else kind
-    text = f"**{len(rows):,}** of {n_of:,} {kind}{choice.counts}"
-    text += f" in {counted(n_queries, 'query')}" * (n_queries < len(rows))
+    n_of, n_queries = len(joined.select(every)), len(np.unique(joined.queries[rows]))
+    is_scored = f.counting == "counted" and n_of < len(joined.facts)
+    kind = "scored " * is_scored + "excluded " * (f.counting == "excluded")
+    said = f"**{len(rows):,}** of {n_of:,} {kind}{choice.counts}"
+    said += f" in {counted(n_queries, 'query')}" * (n_queries < len(rows))
     parts = describe(f, choice)
-    said = [part for part, of in parts.items() if marked and of[0] in VERDICT]
-    st.markdown(" · ".join((text, *map(plain, said))), width="content")
-    for text in [part for part in parts if part not in said]:
+    shown = [part for part, of in parts.items() if marked and of[0] in VERDICT]
+    st.markdown(" · ".join((said, *map(plain, shown))), width="content")
+    for text in [part for part in parts if part not in shown]:
         key = f"filter {text}"
         if st.button(plain(text), icon=":material/close:", help="Remove this filter.", key=key):
             narrow(**{name: [] for name in parts[text]})

@@ -1,6 +1,7 @@
 """The table of facts in Wrong answers, the opened fact, and the most frequent wrong answers."""
 
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from html import escape
 from typing import Any
 
@@ -41,29 +42,7 @@ SENTENCE, RELATION, GOLD, ANSWER, NUMBER, OF_RIGHT, LETTER = 154, 152, 104, 92, 
 LONG = 18  # letters of a subject
 MOST_LETTERS = 21  # of a relation or a sentence in the table
 NO_TEXT = "(an empty text)"
-SORTS = (
-    "as in the data",
-    "best rank first",
-    "worst rank first",
-    screens.CONFIDENT_FIRST,
-    "least confident first",
-)
 Ints = NDArray[np.int64]
-
-
-def sort_rows(joined: JoinedAnswers, rows: Ints, of: int, sort: str) -> Ints:
-    """Return the rows in an order of SORTS; ranks and probabilities are those of run number `of`.
-
-    Ties keep the data's order; missing values come last.
-    """
-    focus = joined.runs[of]
-    keys = {
-        "best rank first": focus.shown_rank,
-        "worst rank first": -focus.shown_rank,
-        screens.CONFIDENT_FIRST: -focus.confidence,
-        "least confident first": focus.confidence,
-    }
-    return rows[np.argsort(keys[sort][rows], kind="stable")] if sort in keys else rows
 
 
 def fact_key(joined: JoinedAnswers, row: int) -> str:
@@ -75,9 +54,8 @@ def fact_key(joined: JoinedAnswers, row: int) -> str:
 def find_fact(joined: JoinedAnswers, key: str) -> int | None:
     """Return the row with that key; None if there is no such row."""
     name, _, prompt = key.rpartition("#")
-    facts = joined.facts
-    at = np.flatnonzero((facts["fact_id"] == name) & (facts["prompt"].astype(str) == prompt))
-    return int(at[0]) if len(at) else None
+    is_it = (joined.facts["fact_id"] == name) & (joined.facts["prompt"].astype(str) == prompt)
+    return next(map(int, np.flatnonzero(is_it)), None)
 
 
 def make_table(
@@ -92,13 +70,12 @@ def make_table(
     if one is chosen.
     """
     facts = joined.facts.iloc[rows]
-    named = zip(facts["subject"], facts["source"], facts["query"], strict=True)
     columns: dict[str, Any] = {
         "subject": [
             short(str(query).replace("[MASK]", "___"), MOST_LETTERS)
             if subject in ("", source)
             else str(subject)
-            for subject, source, query in named
+            for subject, source, query in facts[["subject", "source", "query"]].to_numpy()
         ]
     }
     if len(choice.relations) != 1:
@@ -114,14 +91,12 @@ def make_table(
         columns["tags"] = [list(tags[row]) for row in rows]
     for number, name in enumerate(choice.names):
         run = joined.runs[number]
-        ticked = joined.right(number, 1)[rows] if choice.k == 1 else np.zeros(len(rows), bool)
         answers = pd.Series(run.answer[rows]).astype(object)
         if run.run.info.generates:
             answers = answers.where(answers.notna() | np.isnan(run.rank[rows]), NO_TEXT)
-        marked = np.where(ticked, answers.astype(str) + " ✓", answers)
+        marks = np.where((choice.k == 1) & joined.right(number, 1)[rows], " ✓", "")
         reasons = pd.Series(run.excluded[rows]).astype(object)
-        excluded = ("excluded: " + reasons.astype(str)).where(reasons.notna(), None)
-        columns[f"{name} answer"] = np.where(answers.notna(), marked, excluded)
+        columns[f"{name} answer"] = (answers + marks).fillna("excluded: " + reasons)
         columns[f"{name} prob"] = run.confidence[rows]
         if run.run.info.has_ranks:
             columns[f"{name} rank"] = run.shown_rank[rows]
@@ -149,10 +124,10 @@ def one_per_query(table: pd.DataFrame, places: Ints) -> pd.DataFrame:
         more = f" and {len(found) - MOST_LISTED} more" * (len(found) > MOST_LISTED)
         return ", ".join(map(str, found[:MOST_LISTED])) + more or None
 
-    numbers = set(table.select_dtypes("number").columns)
-    best: dict[Any, Any] = {name: "min" if name.endswith(" rank") else "max" for name in numbers}
-    grouped = table.groupby(places)
-    return grouped.agg({name: best.get(name, listed) for name in table}).reset_index(drop=True)
+    ways: dict[Any, Any] = dict.fromkeys(table, listed)
+    for name in map(str, table.select_dtypes("number")):
+        ways[name] = "min" if name.endswith(" rank") else "max"
+    return table.groupby(places).agg(ways).reset_index(drop=True)
 
 
 def draw_rows(
@@ -169,30 +144,37 @@ def draw_rows(
     Returns:
         The rows of the ticked queries; all rows if none is ticked.
     """
+    focus = joined.runs[chosen.of]
+    sorts: dict[str, NDArray[Any]] = {  # missing values come last
+        "as in the data": np.zeros(len(joined.facts)),
+        "best rank first": focus.shown_rank,
+        "worst rank first": -focus.shown_rank,
+        screens.CONFIDENT_FIRST: -focus.confidence,
+        "least confident first": focus.confidence,
+    }
     sort = sort_box.selectbox(
         "Order",
-        SORTS,
+        list(sorts),
         key="sort",
         bind=BOUND,
         label_visibility="collapsed",
     )
-    rows = sort_rows(joined, rows, chosen.of, sort)
+    rows = rows[np.argsort(sorts[sort][rows], kind="stable")]
     # Rows of the same query follow its first one.
     query = pd.factorize(joined.queries[rows])[0]
     order = np.argsort(query, kind="stable")
     rows, query = rows[order], query[order]
-    key = st.query_params.get("fact", "")
-    row = find_fact(joined, key) if key else None
+    row = find_fact(joined, st.query_params.get("fact", ""))
     # Columns without a panel, too, so that the list stays in its place while the panel is drawn.
     with st.container(key="facts-and-panel"):
         list_box, *panels = st.columns([1] if row is None else [3, 2], gap="medium")
     if not len(rows):
         st.info("No fact matches these filters. Remove one.", icon=":material/filter_alt_off:")
         return rows
-    table_box = list_box.container(gap=None)
+    table_box = list_box.container(gap=None)  # above the pages, which its toolbar would cover
     n_pages = 1 + int(query[-1]) // PAGE_SIZE
     page = 1
-    if n_pages > 1:  # below the table, whose toolbar would cover it
+    if n_pages > 1:
         with list_box:
             page = min(st.pagination(n_pages, key="page", bind=BOUND), n_pages)
     on_page = query // PAGE_SIZE == page - 1
@@ -201,8 +183,7 @@ def draw_rows(
 
     def open_row(picked: Picked) -> None:
         if picked.rows and not picked.ticked:
-            first = np.flatnonzero(places == picked.rows[0])[0]
-            st.query_params["fact"] = fact_key(joined, int(shown[first]))
+            st.query_params["fact"] = fact_key(joined, shown[places == picked.rows[0]][0])
 
     picked = draw_table(
         table,
@@ -228,9 +209,12 @@ def draw_rows(
     if row is not None:
         with panels[0]:
             draw_fact(joined, row, rows, query, chosen, choice)
-    made = choice.made() | {"filter": asdict(chosen)}
-    lines = python_of(chosen, choice)
-    draw_export("facts", lambda: joined.table(rows, choice.names), made, lines)
+    draw_export(
+        "facts",
+        lambda: joined.table(rows, choice.names),
+        choice.made() | {"filter": asdict(chosen)},
+        python_of(chosen, choice),
+    )
     return ticked if len(ticked) else rows
 
 
@@ -278,13 +262,9 @@ def _columns(table: pd.DataFrame, choice: RunChoice, opened: str | None) -> list
 
     opened: the name of this run; None if no fact is opened.
     """
-    hidden = {f"{name} log-prob" for name in choice.names}
-    if opened is not None:
-        of_runs = {
-            f"{n} {what}" for n in choice.names for what in ("answer", "prob", "rank", "margin")
-        }
-        hidden |= of_runs - {f"{opened} answer"}
-    return [name for name in map(str, table) if name not in hidden]
+    numbers = ["log-prob"] if opened is None else ["answer", "prob", "rank", "margin", "log-prob"]
+    hidden = {f"{name} {number}" for name in choice.names for number in numbers}
+    return [name for name in map(str, table) if name not in hidden - {f"{opened} answer"}]
 
 
 def draw_fact(
@@ -303,18 +283,18 @@ def draw_fact(
     fact = joined.facts.iloc[row]
     gold = str(fact["object"])
     with st.container(border=True):
-        at = np.flatnonzero(rows == row)
-        position = int(query[at[0]]) if len(at) else None
+        position = next(map(int, query[rows == row]), None)
         n_queries = int(query[-1]) + 1
         with st.container(horizontal=True, vertical_alignment="center"):
             for label, icon, step in (("Previous", "arrow_back", -1), ("Next", "arrow_forward", 1)):
                 target = -1 if position is None else position + step
-                inside = 0 <= target < n_queries
                 if st.button(
-                    label, icon=f":material/{icon}:", type="tertiary", disabled=not inside
+                    label,
+                    icon=f":material/{icon}:",
+                    type="tertiary",
+                    disabled=not 0 <= target < n_queries,
                 ):
-                    first = np.flatnonzero(query == target)[0]
-                    st.query_params["fact"] = fact_key(joined, int(rows[first]))
+                    st.query_params["fact"] = fact_key(joined, rows[query == target][0])
                     st.rerun()
             if position is not None:
                 st.caption(f"{position + 1:,} of {n_queries:,}", width="content")
@@ -357,8 +337,7 @@ def draw_fact(
 def _link_to_ask(query: str, gold: str, models: tuple[str, ...]) -> screens.Params:
     """Return the URL parameters that ask a fact's sentence or question on Ask."""
     if "[MASK]" not in query:
-        question = {"question": query, "right_texts": gold, "generators": models}
-        return {"tab": "Question", **question}
+        return {"tab": "Question", "question": query, "right_texts": gold, "generators": models}
     chosen = () if models == DEFAULT_MODELS else models
     return {"text": query, "gold": gold, "models": chosen, "candidates": "common"}  # as in runs
 
@@ -367,9 +346,11 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     """Draw one run's best answers to a fact."""
     run, info, name = joined.runs[number], choice.runs[number], choice.names[number]
     at, colour = int(run.at[row]), choice.colours[info.id]
-    detail = f"{info.prompts}{' prompts' * info.ranks_words}, {choice.ranking} rank"
-    if not info.has_ranks or info.imported:
-        detail = f"imported from {info.imported.source}" if info.imported else info.prompts
+    detail = info.prompts
+    if info.imported:
+        detail = f"imported from {info.imported.source}"
+    elif info.has_ranks:
+        detail += f"{' prompts' * info.ranks_words}, {choice.ranking} rank"
     predictions.draw_head(info.model, choice.titles[number], colour, detail)
     if at < 0:
         st.caption("This fact isn't in the run.")
@@ -383,21 +364,19 @@ def _draw_run(joined: JoinedAnswers, row: int, number: int, choice: RunChoice, g
     if info.imported and not info.ranks_statements:
         _draw_imported(joined, row, number)
         return
-    n_shown = N_PREDICTIONS if len(choice.runs) == 1 else N_OF_SEVERAL
-    answers = tuple(
-        Prediction(rank, word, log_prob, float(np.exp(log_prob)))
-        for rank, (word, log_prob) in enumerate(run.run.top.of(at)[:n_shown], start=1)
-    )
+    top = run.run.top.of(at)[: N_PREDICTIONS if len(choice.runs) == 1 else N_OF_SEVERAL]
+    words: Sequence[str | None] = [None] * len(top)
     if cache.can_complete_words(info):
         with st.spinner("Completing the answers", show_time=True):
-            tokens = tuple(answer.token for answer in answers)
-            queries = (str(run.run.facts["query"].iloc[at]),) * len(tokens)
+            queries = (str(run.run.facts["query"].iloc[at]),) * len(top)
+            tokens = tuple(word for word, _ in top)
             words = cache.complete_words(
                 info.model, info.precision, info.fold_case, queries, tokens
             )
-            answers = tuple(
-                replace(answer, begins=word) for answer, word in zip(answers, words, strict=True)
-            )
+    answers = tuple(
+        Prediction(rank, token, log_prob, float(np.exp(log_prob)), begins=word)
+        for rank, ((token, log_prob), word) in enumerate(zip(top, words, strict=True), start=1)
+    )
     rank, log_prob = int(run.rank[row]), float(run.log_prob[row])
     if info.model_kind not in KINDS and np.isnan(log_prob):
         if answers:
@@ -427,15 +406,12 @@ def _draw_imported(joined: JoinedAnswers, row: int, number: int) -> None:
     if run.run.info.has_ranks and not np.isnan(run.shown_rank[row]):
         known = _log_prob(run.log_prob[row])
         gold += f": rank <b>{int(run.rank[row]):,}</b>" + f", log-prob. {known}" * bool(known)
-        chip = ""
     elif run.known[row] > 1:
-        gold, chip = f"{gold}: not among the first {run.known[row]:,}", ""
+        gold += f": not among the first {run.known[row]:,}"
     else:
-        is_right = bool(joined.right(number)[row])
-        chip = f'<span class="lx-chip">{"✓ right" if is_right else "✗ wrong"}</span>'
-    st.html(
-        f'<table class="lx"><tbody>{lines}</tbody></table><div class="lx-gold">{gold}</div>{chip}'
-    )
+        verdict = "✓ right" if joined.right(number)[row] else "✗ wrong"
+        gold += f' <span class="lx-chip">{verdict}</span>'
+    st.html(f'<table class="lx"><tbody>{lines}</tbody></table><div class="lx-gold">{gold}</div>')
 
 
 def _log_prob(value: float) -> str:
@@ -445,27 +421,22 @@ def _log_prob(value: float) -> str:
 
 def _draw_text(joined: JoinedAnswers, row: int, number: int) -> None:
     """Draw a run's generated text for a fact, its verdict and its probability."""
-    run = joined.runs[number]
-    answer = run.answer[row]
-    facts, at = run.run.facts, int(run.at[row])
+    run, answer = joined.runs[number], joined.runs[number].answer[row]
+    fact = run.run.facts.iloc[int(run.at[row])]
     text = escape(answer) if isinstance(answer, str) else NO_TEXT
-    query = str(facts["query"].iloc[at])
     # The fact's heading is the first run's query, which may differ from this run's.
-    question = escape(query) if query != str(joined.facts["query"].iloc[row]) else ""
-    is_right = bool(joined.right(number)[row])
-    verdict = (
-        "✓ match" if is_right else "no answer" if facts["no_answer"].iloc[at] else "✗ no match"
-    )
-    exact = ", exact match" * bool(facts["exact_match"].iloc[at])
+    is_other = fact["query"] != joined.facts["query"].iloc[row]
+    verdict = "no answer" if fact["no_answer"] else "✗ no match"
+    if joined.right(number)[row]:
+        verdict = "✓ match" + ", exact match" * bool(fact["exact_match"])
     prob = float(run.confidence[row])
     known = "" if np.isnan(prob) else f" prob. {predictions.probability(prob)},"
-    f1 = fixed(float(facts["token_f1"].iloc[at]), 2)
     st.html(
-        f'<div class="lx-muted">{question}</div><div class="lx-sentence">{text}</div>'
-        f'<span class="lx-chip">{verdict}{exact}</span>'
-        f'<div class="lx-muted">{known} token F1 {f1}</div>'
+        f'<div class="lx-muted">{escape(str(fact["query"])) * is_other}</div>'
+        f'<div class="lx-sentence">{text}</div><span class="lx-chip">{verdict}</span>'
+        f'<div class="lx-muted">{known} token F1 {fixed(float(fact["token_f1"]), 2)}</div>'
     )
-    draw_fact_verdict(run.run.info, (str(facts["fact_id"].iloc[at]), int(facts["prompt"].iloc[at])))
+    draw_fact_verdict(run.run.info, (str(fact["fact_id"]), int(fact["prompt"])))
 
 
 def _over(info: RunInfo) -> Over:
@@ -486,16 +457,17 @@ def draw_fallbacks(
     if table.empty:
         st.info("No model is wrong on these facts.", icon=":material/check:")
         return
-    starts = "**…**: a causal model may have begun a longer answer. "
-    starts *= bool((table["written"] != table["answer"]).any())
+    starts = "**…**: a causal model may have begun a longer answer. " * bool(
+        (table["written"] != table["answer"]).any()
+    )
     tops = table.sort_values("share", ascending=False, kind="stable").drop_duplicates("number")
     each = ", ".join(
         f"“{top['written']}” ({choice.titles[top['number']]}, {percent(top['share'])} % of "
         f"{round(top['n'] / top['share']):,})"
         for top in tops.head(MOST_NAMED).sort_values("number").to_dict("records")
     )
-    n_all = len(joined.select(AnswerFilter(of=chosen.of)))
-    among = f" among these {len(rows):,} facts" * (len(rows) < n_all)
+    is_part = len(rows) < len(joined.select(AnswerFilter(of=chosen.of)))
+    among = f" among these {len(rows):,} facts" * is_part
     draw_headline(
         f"The most frequent wrong {noun} of each model, of its wrong answers: {each}{among}"
     )
@@ -516,9 +488,9 @@ def draw_fallbacks(
             )
             if line is not None:
                 narrow(of=name, wrong=[name], answer=str(line["answer"]), right=[])
-    n_wrong = (np.count_nonzero(run.rank[rows] > 1) for run in joined.runs)
     each = ", ".join(
-        f"{n:,} ({plain(title)})" for n, title in zip(n_wrong, choice.titles, strict=True)
+        f"{np.count_nonzero(run.rank[rows] > 1):,} ({plain(title)})"
+        for run, title in zip(joined.runs, choice.titles, strict=True)
     )
     st.caption(
         f"Of {len(rows):,} {choice.counts}, those with a wrong first answer are counted: {each}; "

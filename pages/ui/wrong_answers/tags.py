@@ -20,11 +20,6 @@ from pages.ui.wrong_answers.filters import narrow
 
 EXAMPLES = "Choose or type a tag: wrong in the data, ambiguous, ..."
 AS_MATCHED = "as matched"
-VERDICT_HELP = (
-    "Overrides whether the text is right. The verdict is stored as a tag, and scores are shown "
-    "with and without it. **as matched**: the text is right if whole words of it are a right "
-    "answer."
-)
 
 
 def draw_fact_tags(
@@ -78,7 +73,9 @@ def draw_fact_verdict(info: RunInfo, key: Row) -> None:
             default=now,
             required=True,
             key=f"verdict of {info.id} {key} {own}",
-            help=VERDICT_HELP,
+            help="Overrides whether the text is right. The verdict is stored as a tag, and scores "
+            "are shown with and without it. **as matched**: the text is right if whole words of "
+            "it are a right answer.",
         )
         if chosen is not None and chosen != now:
             add = [chosen] if chosen in VERDICTS else []
@@ -91,31 +88,26 @@ def draw_verdicts(joined: JoinedAnswers, rows: NDArray[np.int64], choice: RunCho
     for number, title in enumerate(choice.titles):
         counted_rows = rows[~np.isnan(joined.runs[number].rank[rows])]
         verdicts = joined.verdicts(number)
-        n_own = len(verdicts.keys() & set(counted_rows.tolist()))
-        if not n_own:
-            continue
-        right = joined.right(number)
-        judged = [verdicts.get(int(row), bool(right[row])) for row in counted_rows]
-        st.caption(
-            f"P@1 of {plain(title)} on these {counted(len(judged), 'fact')}: "
-            f"{percent(float(right[counted_rows].mean()))} % as matched, "
-            f"{percent(float(np.mean(judged)))} % with your {counted(n_own, 'verdict')}."
-        )
+        if n_own := len(verdicts.keys() & set(counted_rows.tolist())):
+            right = joined.right(number)
+            judged = [verdicts.get(int(row), bool(right[row])) for row in counted_rows]
+            st.caption(
+                f"P@1 of {plain(title)} on these {counted(len(judged), 'fact')}: "
+                f"{percent(float(right[counted_rows].mean()))} % as matched, "
+                f"{percent(float(np.mean(judged)))} % with your {counted(n_own, 'verdict')}."
+            )
 
 
 def draw_picked_tags(
     joined: JoinedAnswers, rows: Sequence[int], chosen: AnswerFilter, choice: RunChoice
 ) -> None:
     """Draw the form that adds or removes tags of several facts."""
-    of = plain(choice.titles[chosen.of])
     info = joined.runs[chosen.of].run.info
-    keys = _rows_of(joined, rows)
     with st.container(border=True), errors_shown():
-        known = known_tags(read_tags(info))
         box, buttons = st.columns([3, 2], vertical_alignment="bottom")
         tags = box.multiselect(
-            f"Tags for the ticked facts, in the run of {of}",
-            known,
+            f"Tags for the ticked facts, in the run of {plain(choice.titles[chosen.of])}",
+            known_tags(read_tags(info)),
             key="tags of picked",
             accept_new_options=True,
             max_selections=MOST_TAGS,
@@ -123,16 +115,21 @@ def draw_picked_tags(
             select_all=False,
         )
         with buttons, st.container(horizontal=True):
-            ready = bool(tags and len(rows))
-            add = st.button(
-                f"Add to {counted(len(rows), 'fact')}",
-                icon=":material/new_label:",
-                disabled=not ready,
+            add, shows, remove = (
+                st.button(label, icon=f":material/{icon}:", disabled=not tags)
+                for label, icon in (
+                    (f"Add to {counted(len(rows), 'fact')}", "new_label"),
+                    ("Add and show", "filter_alt"),
+                    ("Remove", "label_off"),
+                )
             )
-            shows = st.button("Add and show", icon=":material/filter_alt:", disabled=not ready)
-            remove = st.button("Remove", icon=":material/label_off:", disabled=not ready)
         if add or shows or remove:
-            change_tags(info, keys, add=() if remove else tags, remove=tags if remove else ())
+            change_tags(
+                info,
+                _rows_of(joined, rows),
+                add=() if remove else tags,
+                remove=tags if remove else (),
+            )
             if shows:
                 narrow(tag=tags)
             st.rerun()

@@ -26,8 +26,11 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     views_box, sort_box = st.columns([9, 5], vertical_alignment="center")
     view = pick("View", VIEWS, key="view", place=views_box, label_visibility="collapsed")
     with filters:
-        label = "Model for filters" if view == "Frequent answers" else "Model"
-        chosen, marked = choose_filters(choice, any_verdict=view != "Facts", label=label)
+        chosen, marked = choose_filters(
+            choice,
+            any_verdict=view != "Facts",
+            label="Model for filters" if view == "Frequent answers" else "Model",
+        )
     rows = ticked = joined.select(chosen)
     with active:
         draw_active(chosen, choice, joined, rows, marked=marked)
@@ -54,4 +57,4 @@ def draw_wrong_answers(choice: RunChoice) -> None:
     ):
         only = text_of(map(cache.finished_run, choice.runs), facts)
         kept = links.params_without(("fact", "page", "relations"))
-        links.go(screens.RESULTS, kept | {links.ONLY: only})
+        links.go(screens.RESULTS, {**kept, links.ONLY: only})

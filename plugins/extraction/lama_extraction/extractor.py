@@ -251,66 +251,56 @@ class Extraction:
     @cached_property
     def untrained(self) -> tuple[str, ...]:
         """The tested relations without a training pair that co-occurs in the corpus."""
-        trained = {name for classifier in self._classifiers for name in classifier.relations}
+        trained = {name for one in self._trained[1] for name in one.relations}
         return tuple(name for name in self.relations if name not in trained)
 
     @cached_property
-    def _facts(self) -> dict[str, tuple[Fact, ...]]:
-        """All facts of every relation that can be trained on."""
-        return {name: self.dataset.facts_of(name) for name in extractable(self.dataset)}
-
-    @cached_property
     def _half_of(self) -> dict[str, int]:
-        """Fact id -> the half whose extractor is trained on it."""
+        """Id of each fact that can be trained on -> the half whose extractor is trained on it."""
         return {
             fact.id: number
-            for facts in self._facts.values()
-            for number, half in enumerate(halve(facts))
+            for name in extractable(self.dataset)
+            for number, half in enumerate(halve(self.dataset.facts_of(name)))
             for fact in half
         }
 
     @cached_property
-    def _all_facts(self) -> list[Fact]:
-        return [fact for facts in self._facts.values() for fact in facts]
-
-    @cached_property
-    def _names(self) -> NameFinder:
-        return NameFinder(name for fact in self._all_facts for name in (fact.subject, fact.object))
-
-    @cached_property
-    def _tested(self) -> list[Fact]:
-        return [fact for name in self.relations for fact in self._facts[name][: self.limit]]
-
-    @cached_property
-    def _reading(self) -> "CorpusReading":
-        return read_corpus(
-            _sentences(self.corpus, self.on_progress),
-            self._all_facts,
+    def _trained(self) -> tuple[NameFinder, list[Classifier], list[FactSentence]]:
+        """Names of all facts, the classifier of each half, and sentences of the tested facts."""
+        facts = [fact for n in extractable(self.dataset) for fact in self.dataset.facts_of(n)]
+        names = NameFinder(name for fact in facts for name in (fact.subject, fact.object))
+        tested = [
+            fact for name in self.relations for fact in self.dataset.facts_of(name)[: self.limit]
+        ]
+        examples, found = read_corpus(
+            self._sentences(),
+            facts,
             self._half_of,
-            self._names,
-            wanted={fact.id for fact in self._tested if not fact.sentences},
+            names,
+            wanted={fact.id for fact in tested if not fact.sentences},
         )
-
-    @cached_property
-    def _classifiers(self) -> tuple[Classifier, Classifier]:
-        """The classifier trained on each half."""
         self.on_progress(Progress("Training the relation extractor"))
-        first, second = self._reading.examples
-        return Classifier(first), Classifier(second)
+        stated = [
+            FactSentence(fact, split_words(text.replace(BLANK, fact.object)))
+            for fact in tested
+            for text in fact.sentences or found.get(fact.id, ())
+        ]
+        return names, list(map(Classifier, examples)), stated
+
+    def _sentences(self) -> Iterator[str]:
+        """Yield the sentences of the corpus and report the progress."""
+        for number, sentence in enumerate(self.corpus.sentences()):
+            if number % PROGRESS_INTERVAL == 0:
+                self.on_progress(Progress(f"Reading {self.corpus.name}", number, None, "sentences"))
+            yield sentence
 
     @cached_property
     def _graphs(self) -> list[dict[Linking, Graph]]:
         """The graphs of each half's extractor, one for each way of linking."""
-        stated = [
-            FactSentence(fact, split_words(text.replace(BLANK, fact.object)))
-            for fact in self._tested
-            for text in fact.sentences or self._reading.sentences.get(fact.id, ())
-        ]
-        graphs = []
-        for classifier in self._classifiers:
-            triples = extract([sentence.words for sentence in stated], self._names, classifier)
-            graphs.append({linking: link(stated, triples, linking) for linking in LINKINGS})
-        return graphs
+        names, classifiers, stated = self._trained
+        words = [sentence.words for sentence in stated]
+        triples = [extract(words, names, classifier) for classifier in classifiers]
+        return [{linking: link(stated, one, linking) for linking in LINKINGS} for one in triples]
 
 
 def extract(
@@ -332,20 +322,6 @@ def extract(
     return found
 
 
-@dataclass(frozen=True)
-class CorpusReading:
-    """The training examples and sentences found in a corpus.
-
-    Attributes:
-        examples: The training examples of each half.
-        sentences: Fact id -> sentences that contain the fact's subject and object, for the wanted
-            facts.
-    """
-
-    examples: tuple[list[TrainingExample], list[TrainingExample]]
-    sentences: Mapping[str, tuple[str, ...]]
-
-
 def read_corpus(
     sentences: Iterable[str],
     facts: Sequence[Fact],
@@ -353,8 +329,8 @@ def read_corpus(
     names: NameFinder,
     *,
     wanted: Collection[str] = (),
-) -> CorpusReading:
-    """Return the training examples of both halves, and sentences of some facts.
+) -> tuple[list[list[TrainingExample]], Mapping[str, Sequence[str]]]:
+    """Return the training examples of each half, and sentences of the wanted facts by their id.
 
     Args:
         sentences: The sentences of the corpus.
@@ -383,17 +359,15 @@ def read_corpus(
         for subject, obj, match in pairs_of(words, names.mentions(words)):
             if (split_words(subject), split_words(obj)) not in by_pair:
                 no_relation.add(sentence, f"{subject}\0{obj}", match)
-    first, second = (
+    examples = [
         [
             (describe(match), relation)
             for relation, draw in [*sorted(of_half.items()), (NONE, no_relation)]
             for match in draw.kept()
         ]
         for of_half in drawn
-    )
-    return CorpusReading(
-        (first, second), {fact_id: tuple(found) for fact_id, found in sentences_of.items()}
-    )
+    ]
+    return examples, sentences_of
 
 
 class _Draw:
@@ -420,11 +394,3 @@ class _Draw:
 
     def kept(self) -> list[PairMatch]:
         return [self._matches[number] for number in sorted(self._matches)]
-
-
-def _sentences(corpus: Corpus, on_progress: OnProgress) -> Iterator[str]:
-    """Yield the sentences of a corpus and report the progress."""
-    for number, sentence in enumerate(corpus.sentences()):
-        if number % PROGRESS_INTERVAL == 0:
-            on_progress(Progress(f"Reading {corpus.name}", number, None, "sentences"))
-        yield sentence

@@ -73,13 +73,12 @@ def test_a_sentence_with_a_pair_is_an_example_and_its_other_names_are_of_none(
         "Bach died in Leipzig.",
         "Bach, Dante.",
     )
-    read = read_corpus(
+    (first, second), _ = read_corpus(
         corpus.sentences(),
         pairs,
         {pairs[0].id: 0, pairs[1].id: 1},
         NameFinder(["Dante", "Florence", "Bach", "Leipzig"]),
     )
-    first, second = read.examples
     middles = [
         (name, relation) for features, relation in first for name in features if "middle" in name
     ]
@@ -203,11 +202,11 @@ def test_facts_without_sentences_are_read_in_the_corpus(tmp_path: Path) -> None:
     bare = fact("Dante", "Florence")
     stated = fact("Bach", "Leipzig")
     corpus = corpus_of(tmp_path / "a.txt", "Dante knew Florence. Dante sang.", "Bach in Leipzig.")
-    read = read_corpus(
+    _, found = read_corpus(
         corpus.sentences(),
         [bare, stated],
         {bare.id: 0, stated.id: 0},
         NameFinder(["Dante", "Florence", "Bach", "Leipzig"]),
         wanted={bare.id},
     )
-    assert read.sentences == {bare.id: ("Dante knew Florence.",)}
+    assert found == {bare.id: ["Dante knew Florence."]}

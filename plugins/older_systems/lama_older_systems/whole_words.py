@@ -53,7 +53,7 @@ class WordVocabulary:
 
     is_fast = True
     cased = True  # no text is lower-cased
-    marks_ends = True  # a token always ends its word
+    style = "suffix"  # a token always ends its word
     pad_token_id = 0
     mask_token_id = None
     sentinels = ()

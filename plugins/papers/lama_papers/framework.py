@@ -81,17 +81,16 @@ def find_data(
     asked: str | None,
     *,
     own: str,
-    installed: tuple[str, ...],
     instead: Data,
     on_progress: OnProgress = ignore,
 ) -> Data:
     """Return the data that the user chose; else the paper's, fetched if needed; else `instead`.
 
-    asked: the user's choice. own: name of the paper's data. installed: names of installed data.
+    asked: the user's choice. own: name of the paper's data.
     """
     if asked is not None:
         return Data(asked)
-    if own not in installed:
+    if own not in installed_names():
         try:
             get_dataset(own, on_progress=on_progress)
         except UserError as error:
@@ -115,11 +114,6 @@ class PaperInputs:
     missing: dict[str, UnavailableItem] = field(default_factory=dict)
 
     @property
-    def on_progress(self) -> OnProgress:
-        """Progress callback of the options."""
-        return self.options.on_progress
-
-    @property
     def notes(self) -> Sequence[str]:
         """Notes that apply to all tables: data, ranking, candidates."""
         return ()
@@ -129,20 +123,14 @@ class PaperInputs:
         """Displayed names of the models; sources of `by_model` tables are called once for each."""
         return ()
 
-    @property
-    def installed(self) -> tuple[str, ...]:
-        """Names of the installed data."""
-        return installed_names()
-
     @cached_property
     def data(self) -> Data:
         """The data that the user chose, else the paper's, else `instead`."""
         return find_data(
             self.options.dataset,
             own=self.own,
-            installed=self.installed,
             instead=self.instead,
-            on_progress=self.on_progress,
+            on_progress=self.options.on_progress,
         )
 
     def absent(self) -> tuple[UnavailableItem, ...]:
@@ -151,7 +139,7 @@ class PaperInputs:
 
     def load(self, reference: str, *, precision: Any = "auto") -> Any:
         """Load a model, fetching it if needed, or raise UserError if it is unavailable."""
-        return load_by_name(reference, precision=precision, on_progress=self.on_progress)
+        return load_by_name(reference, precision=precision, on_progress=self.options.on_progress)
 
     @contextmanager
     def noting(self, name: str, command: str = "") -> Iterator[None]:
@@ -210,8 +198,11 @@ class Paper(Generic[P]):
                 found = TableContents.of([*prepared.absent(), *table.notes, *items])
             except UserError as error:
                 found = TableContents((), absent=(UnavailableItem(table.name, str(error)),))
-            head = (table.id, table.title, table.unit, table.counts, table.digits)
-            made.append(ReproducedTable(*head, found))
+            made.append(
+                ReproducedTable(
+                    table.id, table.title, table.unit, table.counts, table.digits, found
+                )
+            )
         return Reproduction(self.name, paper.citation, notes, tuple(made))
 
 

@@ -6,11 +6,13 @@ BERT models, so they are shown only for the same BERT models, with the differenc
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 import numpy as np
 
 from lama_core.datasets.variants import uhn_substring
 from lama_core.errors import UserError
+from lama_core.grouping import grouped
 from lama_core.papers.differences import differing, joined
 from lama_core.probes.prompts import analyses, paper_tables
 from lama_core.probes.prompts.mining import PIPELINE, SpacyParser
@@ -105,13 +107,8 @@ def _statistics(studies: Studies) -> Iterator[Item]:
         differs = differing(data=studies.data.other, relations=(len(found), N_RELATIONS))
         if column == "T-REx-UHN":
             differs = joined(differs, GUESSED)
-        for line, values in (
-            ("subject-object pairs", [one.n_pairs for one in found]),
-            ("unique subjects", [one.n_subjects for one in found]),
-            ("unique objects", [one.n_objects for one in found]),
-            ("object entropy", [one.entropy for one in found]),
-        ):
-            theirs, mean = table.value(column, property=line), float(np.mean(values))
+        for line in found[0]:
+            theirs, mean = table.value(column, property=line), fmean(one[line] for one in found)
             yield ReproducedRow(column, line, len(found), mean, theirs, differs=differs)
 
 
@@ -174,7 +171,7 @@ class Combined:
     def __call__(self, studies: Studies, model: str) -> Iterator[Item]:
         """Yield the majority baseline, a model's rows, their chart, and unavailable prompt sets."""
         relations = studies.relations(model)
-        found = [getattr(paper_tables.majority(one.objects), self.averaging) for one in relations]
+        found = [paper_tables.majority(one.objects)[self.averaging] for one in relations]
         n_facts = sum(len(one.objects) for one in relations)
         majority = ReproducedRow(
             "Majority",
@@ -256,8 +253,9 @@ def _weights(studies: Studies, model: str) -> Iterator[Item]:
     for one in found[:SHOWN_GAINS]:
         values = theirs.get(one.relation, ())
         what = f"{one.relation} {one.label}: gain"
-        gain = values[-1] if values else None
-        yield _unnamed_row(studies, model, what, one.n, 100 * one.gain, gain)
+        yield _unnamed_row(
+            studies, model, what, one.n, 100 * one.gain, values[-1] if values else None
+        )
         for template, weight in one.weights[:SHOWN_WEIGHTS]:
             what = f"{one.relation}: weight of {template}"
             printed = zip(values[:6:2], values[1:6:2], strict=True)
@@ -272,9 +270,9 @@ def _word_changes(studies: Studies, model: str) -> Iterator[Item]:
     """Yield Table 6: the paper's word changes if both prompts are in the study, and our best."""
     yield from _papers_gains(studies, model, "table6")
     changes = [one for x in studies.relations(model) for one in paper_tables.word_changes(x)]
-    changes.sort(key=lambda one: -one.gain.gain)
-    for one in changes[:SHOWN_CHANGES]:
-        yield _gain_row(studies, model, one.gain, None, one.change)
+    changes.sort(key=lambda one: -one[1].gain)
+    for change, gain in changes[:SHOWN_CHANGES]:
+        yield _gain_row(studies, model, gain, None, change)
 
 
 # --- tables 8 and 11, figures 2 to 5 --------------------------------------------------------------
@@ -289,8 +287,9 @@ def _models(studies: Studies) -> Iterator[Item]:
 
 def _patterns(studies: Studies) -> Iterator[Item]:
     """Yield Table 11: ReVerb's patterns, as regular expressions."""
-    printed = published_table(PAPER, "table11").rows
-    for row, (name, pattern) in zip(printed, analyses.PATTERNS.items(), strict=False):
+    for row, (name, pattern) in zip(
+        published_table(PAPER, "table11").rows, analyses.PATTERNS.items(), strict=False
+    ):
         yield ReproducedRow("", name, 0, pattern.pattern, row.values[0], differs="notation")
 
 
@@ -317,8 +316,9 @@ class Curves:
                 {"series": f"{model}: {name}", "k": float(k), "value": 100 * value}
                 for k, value in enumerate(values, start=1)
             ]
-            axis = Axis(column="k", title="K, prompts")
-            yield chart("lines", self.figure, points, axis, "P@1, %")
+            yield chart(
+                "lines", self.figure, points, Axis(column="k", title="K, prompts"), "P@1, %"
+            )
             for k in SHOWN_K:
                 if k <= len(values):
                     yield ReproducedRow(
@@ -331,12 +331,16 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
     relations = studies.relations(model)
     pairs = [pair for one in relations for pair in analyses.prompt_pairs(one, "mine")]
     found = analyses.measure_divergence(pairs)
-    bins: dict[str, list[float]] = {}
-    for pair in pairs:
-        bins.setdefault(_bin_label(pair.bin_number), []).append(100 * pair.divergence)
-    title = f"Divergence of two prompts by edit distance, {model}"
-    axes = ("edit distance of two mined prompts", "divergence, % of facts")
-    yield boxes(title, [(model, label, values) for label, values in bins.items()], *axes)
+    bins = grouped((pair.bin_number, 100 * pair.divergence) for pair in pairs)
+    yield boxes(
+        f"Divergence of two prompts by edit distance, {model}",
+        [
+            (model, f"{n / analyses.N_BINS:.1f} to {(n + 1) / analyses.N_BINS:.1f}", values)
+            for n, values in bins.items()
+        ],
+        "edit distance of two mined prompts",
+        "divergence, % of facts",
+    )
     edits = published_table(PAPER, "edit-distances")
     for title, sets in (("mined", ("mine",)), ("paraphrased", ("mine+para", "man+para"))):
         here = [n for x in relations for name in sets for n in paper_tables.edit_distances(x, name)]
@@ -360,11 +364,6 @@ def _divergence(studies: Studies, model: str) -> Iterator[Item]:
     )
 
 
-def _bin_label(number: int) -> str:
-    """Return the label of a bin of `analyses.measure_divergence`."""
-    return f"{number / analyses.N_BINS:.1f} to {(number + 1) / analyses.N_BINS:.1f}"
-
-
 def _pattern_ranks(studies: Studies) -> Iterator[Item]:
     """Yield Figure 4: ranks of prompts by part-of-speech pattern."""
     try:
@@ -384,8 +383,7 @@ def _pattern_ranks(studies: Studies) -> Iterator[Item]:
             mean = float(np.mean(own)) if own else None
             reason = "" if own else "no prompt has this pattern"
             yield ReproducedRow(model, f"mean rank, {name}", len(own), mean, None, reason)
-        title = f"Rank of prompts by pattern, {model}"
-        yield boxes(title, groups, "pattern", "rank, 1 = best")
+        yield boxes(f"Rank of prompts by pattern, {model}", groups, "pattern", "rank, 1 = best")
 
     yield from of_models(studies, of_model)
     findings = {row.labels[0]: row.values[1] for row in published_table(PAPER, "figures").rows}
@@ -436,9 +434,10 @@ def _transfer(studies: Studies) -> Iterator[Item]:
                         differs=studies.differs(found.n_relations, found.n),
                     )
     if not n_rows:
-        command = f"lama-explorer reproduce {PAPER} --model {studies.asked[0]} --model OTHER"
         yield UnavailableItem(
-            "prompt weights of another model", "only one model was requested", command
+            "prompt weights of another model",
+            "only one model was requested",
+            f"lama-explorer reproduce {PAPER} --model {studies.asked[0]} --model OTHER",
         )
     yield (
         "Computed on the facts whose best candidates a study stores. For "
@@ -448,10 +447,12 @@ def _transfer(studies: Studies) -> Iterator[Item]:
 
 def _made_with(study: Study) -> tuple[object, ...]:
     """Return a study's facts, prompts and sets as a key; studies with equal keys are comparable."""
-    info = study.info
-    details = study.details
-    templates = tuple(relation.templates for relation in info.relations)
-    return info.data_digest, info.limit, tuple(details["combinations"]), templates
+    return (
+        study.info.data_digest,
+        study.info.limit,
+        tuple(study.details["combinations"]),
+        tuple(relation.templates for relation in study.info.relations),
+    )
 
 
 LPAQA_PAPER = Paper(

@@ -31,14 +31,6 @@ FEW_PROMPTS = 3
 FEW_PAIRS = 10
 FEW_FACTS = 10
 
-# Departure: Refining a prompt
-BY_GRADIENTS = UnavailableItem(
-    "gradient-guided search for prompts (section 6.1)",
-    "the paper found it unstable in preliminary experiments and reports no numbers",
-)
-
-Pools = Mapping[str, Sequence[str]]
-
 
 def ablated(studies: Studies) -> Iterator[Item]:
     """Yield Table 7: mined prompts whose words are all between [X] and [Y], and all mined prompts.
@@ -57,13 +49,13 @@ def ablated(studies: Studies) -> Iterator[Item]:
             f"all {n_all} mined prompts have only words between subject and object; mining by "
             "dependency paths needs spaCy's parser"
         )
-        command = "lama-explorer prompts mine RELATION --text FILE --method both"
-        yield UnavailableItem("Table 7", reason, command)
+        yield UnavailableItem(
+            "Table 7", reason, "lama-explorer prompts mine RELATION --text FILE --method both"
+        )
         return
 
     def rows_of(studies: Studies, model: str) -> Iterator[Item]:
-        both = {name: every[name] for name in middle}
-        for line, pools in (("Mid", middle), ("Mid+Dep", both)):
+        for line, pools in (("Mid", middle), ("Mid+Dep", {name: every[name] for name in middle})):
             yield from _score_rows(studies, model, line, pools, "table7")
 
     yield from of_models(studies, rows_of)
@@ -96,7 +88,11 @@ def refined(studies: Studies, model: str) -> Iterator[Item]:
         after[name] = tuple(dict.fromkeys(found))
     for line, pools in (("before", before), ("after", after)):
         yield from _score_rows(studies, model, line, pools, "table14")
-    yield BY_GRADIENTS
+    # Departure: Refining a prompt
+    yield UnavailableItem(
+        "gradient-guided search for prompts (section 6.1)",
+        "the paper found it unstable in preliminary experiments and reports no numbers",
+    )
 
 
 def asked_back(studies: Studies, model: str) -> Iterator[Item]:
@@ -147,7 +143,7 @@ def _few(study: Study, combination: str) -> list[RelationStudy]:
 
 
 def _score_rows(
-    studies: Studies, model: str, line: str, pools: Pools, table: str
+    studies: Studies, model: str, line: str, pools: Mapping[str, Sequence[str]], table: str
 ) -> Iterator[ReproducedRow]:
     """Yield a row of P@1 for each method in `COLUMNS`, from a study of only these prompts."""
     request = studies.with_prompts(model, pools)
@@ -159,12 +155,11 @@ def _score_rows(
     for method, column in COLUMNS.items():
         known = BERTS.get(model) == "BERT-base"
         # A relation with a single prompt has only the score top1.
-        values = [found.get(method, found["top1"]) for found in scores]
         yield ReproducedRow(
             model,
             f"{line} {column}",
             n_facts,
-            100 * float(np.mean(values)),
+            100 * float(np.mean([found.get(method, found["top1"]) for found in scores])),
             printed.value(column, prompts=line, **labels) if known else None,
             differs=studies.differs(len(relations), n_facts, limit=request.limit),
         )

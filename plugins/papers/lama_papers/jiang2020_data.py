@@ -16,7 +16,7 @@ from pathlib import Path
 from lama_core.candidates.lists import COMMON
 from lama_core.datasets import Dataset, lama_writer, load_dataset
 from lama_core.datasets.dataset import make_dataset
-from lama_core.datasets.library.installed import STARTER, installed_dir, installed_names
+from lama_core.datasets.library.installed import STARTER, installed_dir
 from lama_core.datasets.lpaqa import TRAINING_FOLDER
 from lama_core.datasets.prompt_sets import FOLDERS, load_pool, relations_in
 from lama_core.errors import UserError
@@ -93,9 +93,7 @@ def find_study_data(asked: str | None, on_progress: OnProgress) -> StudyData:
             )
         return _lpaqa_data(str(folder / "lama"), folder / "lpaqa")
     for name in ("lama", "lpaqa"):
-        found = find_data(
-            None, own=name, installed=installed_names(), instead=starter, on_progress=on_progress
-        )
+        found = find_data(None, own=name, instead=starter, on_progress=on_progress)
         if found.absent:
             return replace(starter, absent=found.absent)
     return _lpaqa_data("lama", installed_dir("lpaqa"))
@@ -114,7 +112,7 @@ class Studies(PaperInputs):
     @cached_property
     def data(self) -> StudyData:
         """The data; see `find_study_data`."""
-        return find_study_data(self.options.dataset, self.on_progress)
+        return find_study_data(self.options.dataset, self.options.on_progress)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -152,13 +150,13 @@ class Studies(PaperInputs):
     @cached_property
     def relation_names(self) -> tuple[str, ...]:
         """Relations with facts, prompts, and (if the data has a training folder) training pairs."""
-        data, dataset = self.data, self.dataset
+        data = self.data
         named = None if data.prompts is None else relations_in(data.prompts)
         return tuple(
             one.name
-            for one in dataset.relations
+            for one in self.dataset.relations
             if one.prompts
-            and dataset.facts_of(one.name)
+            and self.dataset.facts_of(one.name)
             and (named is None or one.name in named)
             and (data.training is None or (data.training / f"{one.name}.jsonl").is_file())
         )
@@ -218,9 +216,10 @@ class Studies(PaperInputs):
 
     def absent(self) -> tuple[UnavailableItem, ...]:
         """Return the paper's models that weren't requested."""
-        command = f"lama-explorer reproduce {PAPER} --model "
         return tuple(
-            UnavailableItem(title, "not requested", command + name)
+            UnavailableItem(
+                title, "not requested", f"lama-explorer reproduce {PAPER} --model {name}"
+            )
             for name, title in BERTS.items()
             if name not in self.asked
         )
@@ -266,8 +265,17 @@ class Studies(PaperInputs):
 
     def with_prompts(self, model: str, pools: Mapping[str, Sequence[str]]) -> StudyRequest:
         """Return the request for a study of only these prompts, by relation, as mined prompts."""
-        content = json.dumps({name: list(texts) for name, texts in pools.items()})
-        folder = self._kept("prompts", content, lambda to: _write_prompts(to, pools))
+
+        def write(folder: Path) -> None:
+            mined = folder / FOLDERS["mined"]
+            mined.mkdir(parents=True)
+            for name, texts in pools.items():
+                lines = (json.dumps({"template": text}, ensure_ascii=False) for text in texts)
+                (mined / f"{name}.jsonl").write_text("".join(f"{x}\n" for x in lines), "utf-8")
+
+        folder = self._kept(
+            "prompts", json.dumps({name: list(texts) for name, texts in pools.items()}), write
+        )
         return replace(
             self.fewer(model), relations=tuple(pools), prompts=folder, combinations=("mine",)
         )
@@ -277,14 +285,15 @@ class Studies(PaperInputs):
         separate = request != self.request(request.model)
         try:
             (spec,) = plan(replace(request, on_note=self.options.on_note), load=self.load)
-            run = execute(
-                spec,
-                folder=data_dir() / "reproductions" / "runs" if separate else None,
-                load=self.load,
-                on_progress=self.on_progress,
-                on_note=self.options.on_note,
+            return Study(
+                execute(
+                    spec,
+                    folder=data_dir() / "reproductions" / "runs" if separate else None,
+                    load=self.load,
+                    on_progress=self.options.on_progress,
+                    on_note=self.options.on_note,
+                )
             )
-            return Study(run)
         except UserError as error:
             return error
 
@@ -315,11 +324,3 @@ class Studies(PaperInputs):
                 write(work / what)
                 replace_folder(work / what, place)
         return place
-
-
-def _write_prompts(folder: Path, pools: Mapping[str, Sequence[str]]) -> None:
-    mined = folder / FOLDERS["mined"]
-    mined.mkdir(parents=True)
-    for name, templates in pools.items():
-        lines = [json.dumps({"template": text}, ensure_ascii=False) + "\n" for text in templates]
-        (mined / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")

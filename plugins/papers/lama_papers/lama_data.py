@@ -38,7 +38,6 @@ from lama_papers.tables import UnavailableItem
 
 # The released code does not remove the other valid objects, so its numbers are raw.
 RANKING: Ranking = "raw"
-PUBLISHED_LIST = "lama"
 TREX = "TREx"
 MANUAL, TEN_SENTENCES = "manual", "ten-sentences"
 EXTRACTORS = ("RE_n", "RE_o")  # models of the runs of `extract`
@@ -73,7 +72,7 @@ class Lama(PaperInputs):
         path = Path(self.data.name).expanduser() / VOCABULARY_FILE
         if path.is_file():
             return f"file:{path}"
-        return PUBLISHED_LIST if lama_vocabulary_path() and not self.data.other else COMMON
+        return "lama" if lama_vocabulary_path() and not self.data.other else COMMON
 
     @cached_property
     def models(self) -> dict[str, str]:
@@ -170,7 +169,7 @@ class Lama(PaperInputs):
     def read_runs(self) -> Iterator[tuple[str, Run]]:
         """Yield each model's run with open-book context; record a missing corpus in `missing`."""
         with self.noting(BOOK, BUILD_TEXT):
-            open_index(load_corpus(TEXT), self.on_progress)
+            open_index(load_corpus(TEXT), self.options.on_progress)
         if BOOK not in self.missing:
             yield from self.runs(open_book=TEXT)
 
@@ -189,7 +188,7 @@ class Lama(PaperInputs):
                 models=tuple(self.usable.values()),
                 ranking=RANKING,
                 limit=self.options.limit,
-                on_progress=self.on_progress,
+                on_progress=self.options.on_progress,
             )
             specs = extract.plan(request, load=self.load)
         except UserError as error:
@@ -206,7 +205,7 @@ class Lama(PaperInputs):
             if spec.run_id not in self._runs:
                 with self.noting(column):
                     self._runs[spec.run_id] = execute(
-                        spec, on_progress=self.on_progress, on_note=self.options.on_note
+                        spec, on_progress=self.options.on_progress, on_note=self.options.on_note
                     )
             if spec.run_id in self._runs:
                 yield column, self._runs[spec.run_id]

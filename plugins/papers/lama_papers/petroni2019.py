@@ -50,31 +50,19 @@ from lama_papers.tables import Item, ReproducedRow, UnavailableItem, Value
 
 PAPER = "petroni2019"
 BERT_LARGE = "BERT-large"
-CHARTED = ("Freq", "BERT-base", "BERT-large")  # models whose published values are charted, too
 NO_FACT = "no fact counts"
-NO_NUMBER = "the paper prints no number"
-NOT_SAID = "the model's publisher doesn't report it"
-UNKNOWN = "unknown, or equal for all facts"
 # A baseline of Table 2 that has no counterpart in this project.
 DRQA = UnavailableItem(
     "DrQA",
     "needs a trained reader, which the project doesn't include; `read --reader MODEL` runs any "
     "question-answering model instead",
 )
-EXTRACTOR = "another extractor and another text"
 # Differences from the paper in the measures of Figure 3.
 OTHER_MEASURES = {
     "SM": "counts not from BERT's training text",
     "OM": "counts not from BERT's training text",
     "SOCS": "vectors not from spaCy",
 }
-NO_COUNTS = UnavailableItem(
-    "mentions in BERT's training text (Figure 3: SM, OM)",
-    "neither the text nor the paper's version of it was published",
-)
-NO_VECTORS = UnavailableItem(
-    "spaCy's vectors (Figure 3: SOCS)", "replaced by the model's input embeddings"
-)
 TABLE2 = published_table(PAPER, "table2")
 (TREX_TOTAL,) = (row for row in TABLE2.rows if row.labels[:3] == (TREX, None, None))
 
@@ -96,7 +84,7 @@ def models(lama: Lama) -> Iterator[Item]:
         for what, value in ours.items():
             row = theirs.get(column)
             published = None if row is None else row.values[table.columns.index(what)]
-            reason = "" if value else NOT_SAID
+            reason = "" if value else "the model's publisher doesn't report it"
             yield ReproducedRow(column, what, 1, value or None, published, reason)
     yield "Our values are from the catalogue, which takes them from the models' cards."
 
@@ -119,7 +107,9 @@ def sources(lama: Lama) -> Iterator[Item]:
     for column, run in lama.extracted():
         for row in _run_rows(lama, column, run, "p_at_1"):
             if row.ours is not None:
-                rows.append(replace(row, differs=joined(EXTRACTOR, row.differs)))
+                rows.append(
+                    replace(row, differs=joined("another extractor and another text", row.differs))
+                )
             elif row.published is not None:
                 rows.append(row)
     missing = [one for name, one in lama.missing.items() if name != BOOK]
@@ -131,7 +121,9 @@ def sources(lama: Lama) -> Iterator[Item]:
         "P@1 of each source",
         [row for row in rows if "total" in row.what],
         y_title="P@1, %",
-        published=lambda row: row.model in CHARTED and not lama.data.other,
+        published=lambda row: (
+            row.model in ("Freq", "BERT-base", BERT_LARGE) and not lama.data.other
+        ),
     )
     yield DRQA
 
@@ -144,8 +136,9 @@ def _run_rows(lama: Lama, column: str, run: Run, figure: str) -> Iterator[Reprod
         what, published = _what(row), TABLE2.of_row(row, column)
         line = lines.get(row.labels[:3])
         if line is None or not line["n"]:
-            reason = NO_DATA if line is None else NO_FACT
-            yield ReproducedRow(column, what, 0, None, published, reason)
+            yield ReproducedRow(
+                column, what, 0, None, published, NO_DATA if line is None else NO_FACT
+            )
             continue
         differs = lama.differs(
             relations=(int(line["n_relations"]), int(n_relations)) if n_relations else None,
@@ -158,8 +151,9 @@ def _run_rows(lama: Lama, column: str, run: Run, figure: str) -> Iterator[Reprod
         for name, theirs, one in shown:
             low, high = 100 * float(one["low"]), 100 * float(one["high"])
             interval = (low, high) if figure == "p_at_1" and low == low else None
-            value = 100 * float(one[figure])
-            yield ReproducedRow(column, name, int(one["n"]), value, theirs, "", differs, interval)
+            yield ReproducedRow(
+                column, name, int(one["n"]), 100 * float(one[figure]), theirs, "", differs, interval
+            )
 
 
 def _counted(n: int, n_excluded: int, of_facts: int) -> tuple[int, int] | None:
@@ -175,11 +169,10 @@ def _lines_of(run: Run, conceptnet: Average = "relations") -> dict[tuple[Any, ..
 
     conceptnet: whether ConceptNet's total is the mean over relations or facts.
     """
-    totals = score_table([run], by="source", ranking=RANKING, conceptnet=conceptnet)
     tables = {
         "relation": score_table([run], by="relation", ranking=RANKING),
         "type": score_table([run], by="type", ranking=RANKING),
-        "": totals,
+        "": score_table([run], by="source", ranking=RANKING, conceptnet=conceptnet),
     }
     found: dict[tuple[Any, ...], TableLine] = {}
     for label, table in tables.items():
@@ -218,8 +211,9 @@ def questions(lama: Lama) -> Iterator[Item]:
         table = score_table([run], by="source", ranking=RANKING, k=10)
         line = next((one for one in table.to_dict("records") if one["source"] == SQUAD), None)
         if line is None or not line["n"]:
-            reason = NO_DATA if line is None else NO_FACT
-            rows.append(ReproducedRow(column, what, 0, None, theirs, reason))
+            rows.append(
+                ReproducedRow(column, what, 0, None, theirs, NO_DATA if line is None else NO_FACT)
+            )
             continue
         n, n_facts = int(line["n"]), int(total.labels[3] or 0)
         differs = lama.differs(facts=_counted(n, int(line["n_excluded"]), n_facts))
@@ -228,8 +222,9 @@ def questions(lama: Lama) -> Iterator[Item]:
         rows.append(ReproducedRow(column, what, n, value, theirs, "", differs, interval))
     yield from rows
     yield from _without_bert(lama, {what: published.number(BERT_LARGE, source=SQUAD)})
-    drqa = published.number(DRQA.what, source=SQUAD)
-    yield ReproducedRow(DRQA.what, what, 0, None, drqa, DRQA.reason)
+    yield ReproducedRow(
+        DRQA.what, what, 0, None, published.number(DRQA.what, source=SQUAD), DRQA.reason
+    )
     yield from compared(
         "P@10 on SQuAD",
         rows,
@@ -250,10 +245,9 @@ def examples(lama: Lama) -> Iterator[Item]:
     published |= _golds([one.rank for one in printed])
     differs = "other candidates" if lama.own_words else ""
     for column, reference in lama.usable.items():
-        own = column == BERT_LARGE
         for what, value in _answers(lama, column, reference).items():
             n = len(printed) if isinstance(value, float) else 1
-            theirs, differing = (published[what], differs) if own else (None, "")
+            theirs, differing = (published[what], differs) if column == BERT_LARGE else (None, "")
             yield ReproducedRow(column, what, n, value, theirs, differs=differing)
     yield from _without_bert(lama, published)
     yield "In brackets: natural log-probability over the model's whole vocabulary."
@@ -278,12 +272,12 @@ def _answers(lama: Lama, column: str, reference: str) -> dict[str, Value]:
     ranks = []
     printed = published_examples()
     for number, one in enumerate(printed):
-        lama.on_progress(Progress(f"Table 3: {column}", number, len(printed), "queries"))
+        lama.options.on_progress(Progress(f"Table 3: {column}", number, len(printed), "queries"))
         query = parse_query(one.query)
-        answer = query_model(model, query, candidates, gold=one.gold, context=context)
-        blank = answer.blanks[0]
-        words = (f"{item.token} [{rounding.fixed(item.log_prob, 1)}]" for item in blank.predictions)
-        found[one.query] = ", ".join(words)
+        blank = query_model(model, query, candidates, gold=one.gold, context=context).blanks[0]
+        found[one.query] = ", ".join(
+            f"{item.token} [{rounding.fixed(item.log_prob, 1)}]" for item in blank.predictions
+        )
         ranks.append(blank.gold.rank if blank.gold else None)
     return found | _golds(ranks)
 
@@ -349,9 +343,12 @@ def correlations(lama: Lama) -> Iterator[Item]:
     rows = []
     for column, run in lama.runs():
         reference = lama.usable[column]
-        vectors = getattr(lama.load(reference), "word_vectors", None)
         found = correlate(
-            run, mentions_of(reference), vectors, ranking=RANKING, relations=lama.trex
+            run,
+            mentions_of(reference),
+            getattr(lama.load(reference), "word_vectors", None),
+            ranking=RANKING,
+            relations=lama.trex,
         )
         yield f"{column}, SM and OM: {found.mentions}."
         matrix = found.matrix.to_dict()
@@ -361,16 +358,17 @@ def correlations(lama: Lama) -> Iterator[Item]:
             value = float(matrix[other][one])
             measures = (OTHER_MEASURES.get(name, "") for name in (one, other) if own)
             known = value == value
-            row = ReproducedRow(
-                column,
-                f"{one} and {other}",
-                found.n,
-                value if known else None,
-                published if own else None,
-                "" if known else UNKNOWN,
-                joined(differs, *measures),
+            rows.append(
+                ReproducedRow(
+                    column,
+                    f"{one} and {other}",
+                    found.n,
+                    value if known else None,
+                    published if own else None,
+                    "" if known else "unknown, or equal for all facts",
+                    joined(differs, *measures),
+                )
             )
-            rows.append(row)
     rows += _without_bert(lama, {f"{one} and {other}": x for (one, other), x in cells.items()})
     yield from rows
     yield from compared(
@@ -380,7 +378,13 @@ def correlations(lama: Lama) -> Iterator[Item]:
         y_title="correlation",
         published=lambda row: not lama.data.other,
     )
-    yield from (NO_COUNTS, NO_VECTORS)
+    yield UnavailableItem(
+        "mentions in BERT's training text (Figure 3: SM, OM)",
+        "neither the text nor the paper's version of it was published",
+    )
+    yield UnavailableItem(
+        "spaCy's vectors (Figure 3: SOCS)", "replaced by the model's input embeddings"
+    )
 
 
 def spread(lama: Lama) -> Iterator[Item]:
@@ -394,14 +398,19 @@ def spread(lama: Lama) -> Iterator[Item]:
             "a fact's standard deviation, mean over facts": ranks["sd"].mean(),
         }
         for what, value in values.items():
-            n = len(ranks)
-            yield ReproducedRow(column, what, n, float(value), None, "", lama.data.other)
+            yield ReproducedRow(column, what, len(ranks), float(value), None, "", lama.data.other)
         groups.append((column, column, ranks["mean_rank"].tolist()))
     table = published_table(PAPER, "figure4")
     yield table.note
     for row in table.rows:
-        verdict = str(row.values[0])
-        yield ReproducedRow(str(row.labels[0]), "variability", 0, None, verdict, NO_NUMBER)
+        yield ReproducedRow(
+            str(row.labels[0]),
+            "variability",
+            0,
+            None,
+            str(row.values[0]),
+            "the paper prints no number",
+        )
     if lama.data.other:
         yield (
             "The starter facts' sentences are filled templates, not natural mentions as in the "

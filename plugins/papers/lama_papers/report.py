@@ -14,9 +14,6 @@ from lama_core.views.colours import model_colours
 from lama_core.views.figure import Figure
 from lama_papers.tables import ReproducedTable, Reproduction
 
-HEADS = ("model", "what", "n", "ours", "paper", "difference", "")
-WITH_INTERVALS = ("model", "what", "n", "ours", "95 % interval", "paper", "difference", "")
-WIDTH = 720  # of charts, in pixels
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -35,10 +32,12 @@ def as_html(found: Reproduction, command: str) -> str:
         *map(_section, found.tables),
     ]
     if found.absent:
-        rows = [(item.what, item.reason, item.command) for item in found.absent]
         parts += [
             "<h2>Not available</h2>",
-            grid(("item", "reason", "command that fetches it"), rows),
+            grid(
+                ("item", "reason", "command that fetches it"),
+                [(item.what, item.reason, item.command) for item in found.absent],
+            ),
         ]
     return whole_page(f"{found.paper}, reproduced", "".join(parts), head=POLICY)
 
@@ -59,7 +58,8 @@ def _section(table: ReproducedTable) -> str:
         )
         for row, remark in zip(table.made.rows, which, strict=True)
     ]
-    heads = WITH_INTERVALS if table.has_intervals else HEADS
+    interval = ["95 % interval"] * table.has_intervals
+    heads = ("model", "what", "n", "ours", *interval, "paper", "difference", "")
     numbers = () if table.unit == "text" else range(2, len(heads) - 1)
     notes = [*table.made.notes, *(f"[{n}] {remark}" for n, remark in enumerate(remarks, start=1))]
     return (
@@ -79,7 +79,8 @@ def _drawn(figure: Figure) -> str:
     """Return a chart as SVG; browsers show a mark's text under the mouse."""
     import vl_convert  # takes longer to load than the other modules of a command
 
-    look = vega.Look(width=WIDTH, legend=True)
-    made = vega.specification(figure, model_colours([*figure.names]), look)
+    made = vega.specification(
+        figure, model_colours([*figure.names]), vega.Look(width=720, legend=True)
+    )
     picture = MARK.sub(r"\1><title>\2</title></path>", vl_convert.vegalite_to_svg(made))
     return f'<figure class=wide aria-label="{escape(figure.title)}">{picture}</figure>'

@@ -50,15 +50,18 @@ class ReproducedPaper:
 
 
 def _table_json(table: ReproducedTable) -> dict[str, Any]:
-    rows = [{**asdict(row), "difference": row.difference} for row in table.made.rows]
-    about = {key: getattr(table, key) for key in ("id", "name", "title", "unit", "counts")}
-    return {**about, "notes": table.made.notes, "rows": rows}
+    return {
+        **{key: getattr(table, key) for key in ("id", "name", "title", "unit", "counts")},
+        "notes": table.made.notes,
+        "rows": [{**asdict(row), "difference": row.difference} for row in table.made.rows],
+    }
 
 
 def _reproduce(request: ReproduceOptions) -> ReproducedPaper:
     paper = find_paper(request.paper)
-    default = data_dir() / "reproductions" / f"{paper.name}.html"
-    html = user_path(request.html) if request.html else default
+    html = data_dir() / "reproductions" / f"{paper.name}.html"
+    if request.html:
+        html = user_path(request.html)
     found = paper.reproduce(request)
     with atomic_file(html) as part:
         part.write_text(as_html(found, command_line(request)), encoding="utf-8")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-from lama_core.datasets import analogy_names
 from lama_core.errors import UserError
 from lama_core.papers.analogies import (
     BY_RELATION,
@@ -93,25 +92,21 @@ class JudgeRuns(PaperInputs):
     _made: dict[tuple[str, Setting], tuple[ProbeRun, ...]] = field(default_factory=dict)
 
     @property
-    def installed(self) -> tuple[str, ...]:
-        """Names of the installed analogies."""
-        return analogy_names()
-
-    @property
     def limit(self) -> int | None:
         """Maximum number of instances per relation."""
-        other = self.data.other and self.options.limit is None
-        return STARTER_LIMIT if other else self.options.limit
+        if self.options.limit is None and self.data.other:
+            return STARTER_LIMIT
+        return self.options.limit
 
     @cached_property
     def judges(self) -> dict[str, AnalogyJudge]:
         """Displayed name -> judge: the paper's, then others."""
-        further = dict.fromkeys((*(EMBEDDED if self.data.other else ()), *self.options.models))
-        judges = dict(JUDGES)
-        if self.data.other:
-            reason = "needs BATS 3.0, which isn't available"
-            judges = {name: AnalogyJudge(None, one.command, reason) for name, one in JUDGES.items()}
-        return judges | {name: _model(name) for name in further}
+        further = {name: _model(name) for name in self.options.models}
+        if not self.data.other:
+            return JUDGES | further
+        reason = "needs BATS 3.0, which isn't available"
+        judges = {name: AnalogyJudge(None, one.command, reason) for name, one in JUDGES.items()}
+        return judges | {name: _model(name) for name in EMBEDDED} | further
 
     @property
     def notes(self) -> Sequence[str]:
@@ -149,8 +144,10 @@ class JudgeRuns(PaperInputs):
                 request = replace(
                     judge.request, dataset=self.data.name, setting=setting, limit=self.limit
                 )
-                made = execute_all(plan(request, load=self.load), on_progress=self.on_progress)
-                runs = tuple(map(ProbeRun, made))
+                specs = plan(request, load=self.load)
+                runs = tuple(
+                    map(ProbeRun, execute_all(specs, on_progress=self.options.on_progress))
+                )
                 for reason in sorted({one.reason for run in runs for one in run.details.left_out}):
                     self.options.on_note(reason)
                 self._made[name, setting] = runs
@@ -182,13 +179,12 @@ class AccuracyTable:
             rows = [row for name in self.judges(found) for row in self._rows(found, name, setting)]
             yield from rows
             for probe in COLUMNS:
-                ending = f", {setting} {probe}"
-                chosen = [
-                    replace(row, what=row.what.removesuffix(ending))
-                    for row in rows
-                    if row.what.endswith(ending)
-                ]
                 title = f"{setting} {probe}"
+                chosen = [
+                    replace(row, what=row.what.removesuffix(f", {title}"))
+                    for row in rows
+                    if row.what.endswith(f", {title}")
+                ]
                 yield from compared(title, chosen, x_title=self.axis, y_title="accuracy, %")
 
     def _rows(self, found: JudgeRuns, model: str, setting: Setting) -> Iterator[ReproducedRow]:
@@ -221,7 +217,6 @@ def section4(found: JudgeRuns) -> Iterator[Item]:
     for model in found.by_relation:
         runs = found.runs(model, "supervised")
         lines = probe_accuracies(runs, by="relation")
-        reason = "" if runs else f"{model} isn't available"
         for probe in ("random", *RANDOM_PROBES):
             tested = [line for line in lines if line.probe == probe and line.p_value is not None]
             n, n_above = frequency_summary(tested)
@@ -230,15 +225,20 @@ def section4(found: JudgeRuns) -> Iterator[Item]:
             of_paper = model == BY_RELATION and probe == "random"
             if not (runs or of_paper):
                 continue
-            no_test = reason or ("" if n else "no relation has two right and two wrong decisions")
+            no_test = "" if n else "no relation has two right and two wrong decisions"
+            if not runs:
+                no_test = f"{model} isn't available"
             for what, ours, theirs in (
-                ("above", 100 * n_above / n if n else None, above),
-                ("not above", ", ".join(strongest) or "none" if n else None, least),
+                (f"above {SIGNIFICANT}", 100 * n_above / n if n else None, above),
+                (
+                    f"not above {SIGNIFICANT}, lowest first",
+                    ", ".join(strongest) or "none" if n else None,
+                    least,
+                ),
             ):
-                order = ", lowest first" if what == "not above" else ""
                 yield ReproducedRow(
                     model,
-                    f"p {what} {SIGNIFICANT}{order}, {probe}",
+                    f"p {what}, {probe}",
                     n,
                     ours,
                     theirs if of_paper else None,
@@ -247,22 +247,24 @@ def section4(found: JudgeRuns) -> Iterator[Item]:
                 )
 
 
-BY_KIND = AccuracyTable(
-    SETTINGS,
-    "kind of relation",
-    lambda found: found.judges,
-    partial(probe_accuracies, by="kind"),
-    published_by_kind,
-)
-RELATIONS = AccuracyTable(
-    ("supervised",),
-    "relation",
-    lambda found: found.by_relation,
-    lambda runs: [*probe_accuracies(runs, by="relation"), *unmarked_accuracies(runs)],
-    lambda: [*published_by_relation(), *published_unmarked()],
-)
-
-
 ANALOGY_PAPER = Paper(
-    PAPER, JudgeRuns, {"table1": BY_KIND, "table2": RELATIONS, "section4": section4}
+    PAPER,
+    JudgeRuns,
+    {
+        "table1": AccuracyTable(
+            SETTINGS,
+            "kind of relation",
+            lambda found: found.judges,
+            partial(probe_accuracies, by="kind"),
+            published_by_kind,
+        ),
+        "table2": AccuracyTable(
+            ("supervised",),
+            "relation",
+            lambda found: found.by_relation,
+            lambda runs: [*probe_accuracies(runs, by="relation"), *unmarked_accuracies(runs)],
+            lambda: [*published_by_relation(), *published_unmarked()],
+        ),
+        "section4": section4,
+    },
 )

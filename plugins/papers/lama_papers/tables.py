@@ -78,9 +78,11 @@ class TableContents:
             if isinstance(item, Figure):
                 first = charts.setdefault(item.title, item)
                 if first is not item:
-                    frame = pd.concat([first.frame, item.frame], ignore_index=True)
-                    names = {**first.names, **item.names}
-                    charts[item.title] = replace(first, frame=frame, names=names)
+                    charts[item.title] = replace(
+                        first,
+                        frame=pd.concat([first.frame, item.frame], ignore_index=True),
+                        names={**first.names, **item.names},
+                    )
         return cls(
             tuple(item for item in items if isinstance(item, ReproducedRow)),
             tuple(charts.values()),

@@ -49,17 +49,9 @@ from lama_papers.tables import Item, ReproducedRow, UnavailableItem
 SOURCE = "BEAR"  # of the data's relations
 RANKING: Ranking = "raw"  # the library doesn't remove other right answers; BEAR has none
 BASELINE = "Random Baseline"
-TUNED = "CLM-IT"
-UNSAID = "instruction-tuned, and the leaderboard doesn't state its query format"
 MEAN, ERROR = "mean over the templates", "standard error"
 NO_BEAR = "BEAR isn't available"
 NOT_HERE = "not on this machine"
-NO_ERROR = "needs at least two templates"
-NO_FACT = "no facts to query"
-NO_TABLES = (
-    "Only the authors' leaderboard is reproduced, not the tables and figures of the paper, whose "
-    "values aren't in this project's data."
-)
 
 
 def standard_error(values: Sequence[float]) -> float | None:
@@ -95,7 +87,8 @@ class Bear(PaperInputs):
             "Accuracy: the share of facts for which the statement with the right answer has the "
             "highest log-likelihood of all the relation's answers, summed over its tokens. All "
             "facts have the same weight. The mean is over the templates, with its standard error.",
-            NO_TABLES,
+            "Only the authors' leaderboard is reproduced, not the tables and figures of the paper, "
+            "whose values aren't in this project's data.",
         ]
         if self.dataset is None:
             notes.append("BEAR isn't available, and no other facts replace it.")
@@ -129,25 +122,28 @@ class Bear(PaperInputs):
                     limit=self.options.limit,
                 )
                 (spec,) = plan(request, load=self.load)
-                run = execute(spec, on_progress=self.on_progress, on_note=self.options.on_note)
+                run = execute(
+                    spec, on_progress=self.options.on_progress, on_note=self.options.on_note
+                )
                 found.append(over_facts(score_table([run], by="relation", ranking=RANKING)))
         return () if model in self.missing else tuple(found)
 
-    def chance(self) -> OverFacts | None:
-        """Return the expected accuracy of random answers on the same facts; None without facts."""
+    def baseline(self, published: float | None) -> ReproducedRow:
+        """Return the expected accuracy of random answers: mean over facts of 1 / answers."""
         if self.dataset is None:
-            return None
+            return ReproducedRow(BASELINE, MEAN, 0, None, published, NO_BEAR)
         space = named_space(RELATION)
         counts = {
             one.name: len(self.dataset.facts_of(one.name)[: self.options.limit])
             for one in self.dataset.relations
+            if self.dataset.facts_of(one.name)
         }
-        counts = {name: n_facts for name, n_facts in counts.items() if n_facts}
         if not counts:
-            return None
-        hits = sum(n / len(answers_of(space, self.dataset, name)) for name, n in counts.items())
+            return ReproducedRow(BASELINE, MEAN, 0, None, published, "no facts to query")
         n = sum(counts.values())
-        return OverFacts(n, len(counts), hits / n, hits / n)
+        hits = sum(n / len(answers_of(space, self.dataset, name)) for name, n in counts.items())
+        differs = self.differs([OverFacts(n, len(counts), hits / n, hits / n)] * N_TEMPLATES)
+        return ReproducedRow(BASELINE, MEAN, n, 100 * hits / n, published, "", differs)
 
     def differs(self, found: Sequence[OverFacts], asked: str = "") -> str:
         """Describe how the scores (one per template) differ from the leaderboard's."""
@@ -174,7 +170,7 @@ def leaderboard(bear: Bear) -> Iterator[Item]:
         values = row.values if row else (None, None)
         mean, error = (None if value is None else 100 * float(value) for value in values)
         if name == BASELINE:
-            rows.append(_baseline(bear, mean))
+            rows.append(bear.baseline(mean))
             continue
         found = bear.ask(name)
         reason = "" if found else NO_BEAR
@@ -182,13 +178,14 @@ def leaderboard(bear: Bear) -> Iterator[Item]:
             reason = NOT_HERE if name not in bear.models else f"{name} can't be queried"
         if not (found or row):
             continue
-        tuned = UNSAID if row is not None and row.labels[1] == TUNED else ""
-        differs = bear.differs(found, tuned) if found and row else ""
+        is_tuned = row is not None and row.labels[1] == "CLM-IT"
+        said = "instruction-tuned, and the leaderboard doesn't state its query format" * is_tuned
+        differs = bear.differs(found, said) if found and row else ""
         accuracies = [100 * one.accuracy for one in found]
         n = min((one.n for one in found), default=0)
         ours = float(np.mean(accuracies)) if accuracies else None
         deviation = standard_error(accuracies)
-        unknown = reason or ("" if deviation is not None else NO_ERROR)
+        unknown = reason or ("" if deviation is not None else "needs at least two templates")
         rows += [
             *(
                 ReproducedRow(name, f"template {number}", one.n, value, None)
@@ -208,16 +205,6 @@ def leaderboard(bear: Bear) -> Iterator[Item]:
             name=lambda row: "accuracy",
             published=lambda row: not row.differs,
         )
-
-
-def _baseline(bear: Bear, published: float | None) -> ReproducedRow:
-    """Return the chance level, computed as on the leaderboard: mean over facts of 1 / answers."""
-    chance = bear.chance()
-    if chance is None:
-        reason = NO_BEAR if bear.dataset is None else NO_FACT
-        return ReproducedRow(BASELINE, MEAN, 0, None, published, reason)
-    differs = bear.differs([chance] * N_TEMPLATES)
-    return ReproducedRow(BASELINE, MEAN, chance.n, 100 * chance.chance, published, "", differs)
 
 
 BEAR_PAPER = Paper(PAPER, Bear, {BOARD: leaderboard})

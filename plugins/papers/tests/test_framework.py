@@ -10,6 +10,7 @@ from lama_core.errors import UserError
 from lama_core.papers.differences import differing
 from lama_core.published import TableSpec, published_paper
 from lama_core.views.figure import Axis, Figure
+from lama_papers import framework
 from lama_papers.charts import boxes, chart, compared
 from lama_papers.framework import (
     Data,
@@ -125,15 +126,18 @@ def test_what_is_not_the_papers_is_said_in_a_word() -> None:
 
 
 @pytest.mark.usefixtures("offline")
-def test_without_the_papers_data_the_others_stand_in_and_it_is_said() -> None:
+def test_without_the_papers_data_the_others_stand_in_and_it_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     instead = Data("starter", "starter facts")
-    found = find_data(None, own="lama", installed=(), instead=instead)
+    found = find_data(None, own="lama", instead=instead)
     assert (found.name, found.other) == ("starter", "starter facts")
     assert found.absent == (
         UnavailableItem("lama", "lama can't be reached.", "lama-explorer data get lama"),
     )
-    assert find_data(None, own="lama", installed=("lama",), instead=instead) == Data("lama")
-    assert find_data("mine", own="lama", installed=(), instead=instead) == Data("mine")
+    assert find_data("mine", own="lama", instead=instead) == Data("mine")
+    monkeypatch.setattr(framework, "installed_names", lambda: ("lama",))
+    assert find_data(None, own="lama", instead=instead) == Data("lama")
 
 
 class Tags(HTMLParser):

@@ -23,7 +23,6 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import ray
@@ -31,7 +30,7 @@ import ray
 from lama_core.errors import UserError
 from lama_core.models.devices import VARIABLE as DEVICE
 from lama_core.models.devices import requested_device
-from lama_core.scoring.executors import Event, Maker, Opened, RunShare, Saved, Tick, Wrote
+from lama_core.scoring.executors import Event, Maker, RunShare, Tick
 
 SHARES_PER_WORKER = 4  # so that workers end at about the same time, and new nodes get work
 CPUS = 2  # per worker, if nodes have as many
@@ -39,15 +38,6 @@ MAX_DEATHS = 3  # number of workers that may die during the same share
 CONNECT_SECONDS = 10.0  # timeout of the connection to a cluster
 POLL_SECONDS = 1.0  # time between two checks of whether the user stopped the run
 MAX_IDLE_SECONDS = 300.0  # maximum time without a busy worker or free resources
-
-
-@dataclass(frozen=True, slots=True)
-class _Resources:
-    """The resources of each worker, and the number of workers that the cluster can run."""
-
-    cpus: int
-    gpus: int
-    n_workers: int
 
 
 class RayExecutor:
@@ -65,100 +55,73 @@ class RayExecutor:
                 share, or the cluster has no resources for a worker.
         """
         _connect()
-        tasks = _Tasks(open_maker, n_ranges)
-        try:
-            yield from tasks.events(tick)
-        finally:
-            tasks.stop()
-
-
-class _Tasks:
-    """The tasks of some runs: shares, and the end of each run."""
-
-    def __init__(self, open_maker: Callable[[], Maker], n_ranges: Sequence[int]) -> None:
-        self._resources = _resources()
+        cpus, gpus, n_workers = _resources()
         options: dict[str, Any] = {
-            "num_cpus": self._resources.cpus,
-            "num_gpus": self._resources.gpus,
+            "num_cpus": cpus,
+            "num_gpus": gpus,
             "max_retries": MAX_DEATHS - 1,
             "max_calls": 0,  # a process that has a GPU goes on, too
             "scheduling_strategy": "SPREAD",
             "runtime_env": {"env_vars": {DEVICE: _device()}},
             "num_returns": "streaming",
         }
-        remote: Any = ray.remote(**options)
-        self._make, self._finish = remote(_make_share), remote(_finish_run)
-        self._maker = uuid.uuid4().hex, ray.put(open_maker)
-        shares = _shares(n_ranges, self._resources.n_workers)
-        self._waiting: deque[RunShare | int] = deque(share for of_run in shares for share in of_run)
-        self._n_left = [len(of_run) for of_run in shares]  # shares of each run
-        # Ray's generator of a task's reports -> share, or run to finish
-        self._pending: dict[Any, RunShare | int] = {}
-        self._started: set[Any] = set()
-
-    def events(self, tick: Tick) -> Iterator[Event]:
-        """Yield what workers report."""
+        work: Any = ray.remote(**options)(_work)
+        maker = uuid.uuid4().hex, ray.put(open_maker)
+        shares = _shares(n_ranges, n_workers)
+        n_left = list(map(len, shares))  # shares of each run
+        waiting: deque[RunShare | int] = deque(share for of_run in shares for share in of_run)
+        pending: dict[Any, RunShare | int] = {}  # Ray's generator of a task's reports -> the task
+        started: set[Any] = set()
         last_report = time.monotonic()
-        while self._waiting or self._pending:
-            while self._waiting and len(self._pending) < self._resources.n_workers:
-                self._submit(self._waiting.popleft())
-            ready, _ = ray.wait([*self._pending], num_returns=1, timeout=POLL_SECONDS)
-            tick(0)
-            if ready:
-                last_report = time.monotonic()
-                yield from self._report(ready[0])
-                continue
-            self._resources = _resources()
-            if not self._started and time.monotonic() - last_report > MAX_IDLE_SECONDS:
-                gpus = f", {self._resources.gpus} GPU" if self._resources.gpus else ""
-                raise UserError(
-                    "The Ray cluster has had no resources for a worker for "
-                    f"{MAX_IDLE_SECONDS:.0f} seconds (a worker needs {self._resources.cpus} CPU"
-                    f"{gpus}). See `ray status`. Finished parts are kept."
-                )
-
-    def _submit(self, task: RunShare | int) -> None:
-        """Give Ray a task."""
-        remote = self._finish if isinstance(task, int) else self._make
-        self._pending[remote.remote(*self._maker, task)] = task
-
-    def _report(self, reports: Any) -> Iterator[Event]:
-        """Yield the next report of a task, unless it has ended."""
-        self._started.add(reports)
         try:
-            event = ray.get(next(reports))
-        except StopIteration:
-            self._end(reports)
-            return
-        except (ray.exceptions.RayTaskError, ray.exceptions.RayError) as error:
-            raise self._failure(reports, error) from error
-        yield event
+            while waiting or pending:
+                while waiting and len(pending) < n_workers:
+                    task = waiting.popleft()
+                    pending[work.remote(*maker, task)] = task
+                ready, _ = ray.wait([*pending], num_returns=1, timeout=POLL_SECONDS)
+                tick(0)
+                if not ready:
+                    cpus, gpus, n_workers = _resources()  # nodes may have joined
+                    if not started and time.monotonic() - last_report > MAX_IDLE_SECONDS:
+                        raise UserError(
+                            "The Ray cluster has had no resources for a worker for "
+                            f"{MAX_IDLE_SECONDS:.0f} seconds (a worker needs {cpus} CPU"
+                            f"{f', {gpus} GPU' * bool(gpus)}). See `ray status`. Finished parts "
+                            "are kept."
+                        )
+                    continue
+                last_report = time.monotonic()
+                reports: Any = ready[0]
+                started.add(reports)
+                try:
+                    event: Any = ray.get(next(reports))
+                except StopIteration:
+                    task = pending.pop(reports)
+                    started.discard(reports)
+                    cpus, gpus, n_workers = _resources()
+                    if isinstance(task, RunShare):
+                        n_left[task.run] -= 1
+                        if not n_left[task.run]:
+                            waiting.appendleft(task.run)  # to be finished
+                except (ray.exceptions.RayTaskError, ray.exceptions.RayError) as error:
+                    raise _failure(error) from error
+                else:
+                    yield event
+        finally:
+            for left in pending:
+                ray.cancel(left, force=True)
 
-    def _end(self, reports: Any) -> None:
-        """Forget a task that has ended; after a run's last share, the run is to be finished."""
-        task = self._pending.pop(reports)
-        self._started.discard(reports)
-        self._resources = _resources()  # nodes may have joined
-        if isinstance(task, RunShare):
-            self._n_left[task.run] -= 1
-            if not self._n_left[task.run]:
-                self._waiting.appendleft(task.run)
 
-    def _failure(self, reports: Any, error: Exception) -> Exception:
-        """Return the error to raise for a task that failed."""
-        if isinstance(error, ray.exceptions.RayTaskError):
-            return UserError(str(error.cause)) if isinstance(error.cause, UserError) else error
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
-        return UserError(
-            f"{MAX_DEATHS} workers of the Ray cluster died during the same work "
-            f"({reason[:200]}): check that every node has this project, its packages and enough "
-            "memory for the model. Finished parts are kept."
-        )
-
-    def stop(self) -> None:
-        """Stop the tasks that aren't finished."""
-        for reports in self._pending:
-            ray.cancel(reports, force=True)
+def _failure(error: Exception) -> Exception:
+    """Return the error to raise for a task that failed."""
+    if isinstance(error, ray.exceptions.RayTaskError):
+        return UserError(str(error.cause)) if isinstance(error.cause, UserError) else error
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
+    return UserError(
+        f"{MAX_DEATHS} workers of the Ray cluster died during the same work "
+        f"({reason[:200]}): check that every node has this project, its packages and enough "
+        "memory for the model. Finished parts are kept."
+    )
 
 
 def _shares(n_ranges: Sequence[int], n_workers: int) -> list[list[RunShare]]:
@@ -181,44 +144,38 @@ def _shares(n_ranges: Sequence[int], n_workers: int) -> list[list[RunShare]]:
 _opened: tuple[str, Maker] | None = None
 
 
-def _maker(key: str, open_maker: Callable[[], Maker]) -> Maker:
-    """Return the maker of some runs, which a worker process keeps from task to task."""
+def _work(key: str, open_maker: Callable[[], Maker], task: RunShare | int) -> Iterator[Event]:
+    """Make a share of a run, or save a run, in a worker process.
+
+    The process keeps the maker of these runs from task to task.
+    """
     global _opened
     if _opened is None or _opened[0] != key:
         _opened = None  # frees the memory of its model first
         _opened = key, open_maker()
-    return _opened[1]
-
-
-def _make_share(
-    key: str, open_maker: Callable[[], Maker], share: RunShare
-) -> Iterator[Opened | Wrote]:
-    """Make a share of a run in a worker process."""
-    maker = _maker(key, open_maker)
+    maker = _opened[1]
+    if isinstance(task, int):
+        yield maker.finish(task)
+        return
     try:
-        maker.open(share.run)
+        maker.open(task.run)
     except UserError as error:
         raise UserError(
             f"On the node {ray.util.get_node_ip_address()}: {error} Every node needs the weights "
             "and the data of a run, or access to a shared disk with them."
         ) from error
-    yield from maker.make(share, lambda _: None)
+    yield from maker.make(task, lambda _: None)
 
 
-def _finish_run(key: str, open_maker: Callable[[], Maker], run: int) -> Iterator[Saved]:
-    """Save a run in a worker process."""
-    yield _maker(key, open_maker).finish(run)
-
-
-def _resources() -> _Resources:
-    """Return the resources that the cluster has now."""
+def _resources() -> tuple[int, int, int]:
+    """Return the CPUs and GPUs of each worker, and how many workers the cluster can run now."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     gpus = sum(int(node.get("GPU", 0)) for node in nodes)
     if gpus and _device() != "cpu":
-        return _Resources(1, 1, gpus)
+        return 1, 1, gpus
     counts = [int(node["CPU"]) for node in nodes if node.get("CPU", 0) >= 1]
     cpus = min([CPUS, *counts])
-    return _Resources(cpus, 0, max(1, sum(count // cpus for count in counts)))
+    return cpus, 0, max(1, sum(count // cpus for count in counts))
 
 
 def _device() -> str:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from lama_core.datasets.user_table import TablePreview
@@ -12,10 +11,9 @@ from lama_core.runs.find import load_run
 from lama_tool_results.formats import all_formats
 from lama_tool_results.importing import ImportRunRequest, preview_results, takes
 from pages.ui.data.file_forms import FileForm
-from pages.ui.data.mapping import NONE, ChosenFile, read_once, shown_value
+from pages.ui.data.mapping import NONE, ChosenFile, draw_rows, read_once
 from pages.ui.shared import cache, jobs, links, screens
 from pages.ui.shared.messages import counted, plain, show_error, show_note
-from pages.ui.shared.tables import draw_table
 from pages.ui.shared.url_state import title_of
 
 JOB = "import results"
@@ -32,8 +30,6 @@ LABELS = {
     "predictions": "Predictions",
     "log_prob": "Log-probabilities",
 }
-NEEDED = ("subject", "object")
-PER_ROW = 4
 RESULTS = "results of models"  # as in the plug-in's table
 EXAMPLE = """\
 model,relation,subject,object,prediction,rank
@@ -75,13 +71,13 @@ def _end(job: jobs.Job) -> None:
 def _said(name: str) -> str:
     """The saved run: its model, data, number of rows and P@1."""
     info = load_run(name).info
-    text = f"{info.title or title_of(info.model)} on {info.dataset}, {counted(info.n, 'row')}"
     over_facts, over_relations = cache.precision_of(info)
-    if info.n:
-        text += f", P@1 {percent(over_relations)} %"
-    if len(info.scored_relations) > 1:
-        text += f", mean over relations (over facts: {percent(over_facts)} %)"
-    return text
+    several = f", mean over relations (over facts: {percent(over_facts)} %)"
+    return (
+        f"{info.title or title_of(info.model)} on {info.dataset}, {counted(info.n, 'row')}"
+        + f", P@1 {percent(over_relations)} %" * bool(info.n)
+        + several * (len(info.scored_relations) > 1)
+    )
 
 
 def draw_form(file: ChosenFile) -> None:
@@ -94,32 +90,35 @@ def draw_form(file: ChosenFile) -> None:
     has_models = read_once(file, (RESULTS,), takes) == "yes"
     if not has_models:
         preview: TablePreview = read_once(file, (), preview_results)
-        rows = [{name: shown_value(cell) for name, cell in row.items()} for row in preview.rows]
-        draw_table(pd.DataFrame(rows, columns=list(preview.header)), placeholder="")
+        draw_rows(preview)
         chosen = _choose_columns(file, preview)
         request = replace(request, column=tuple(f"{role}={name}" for role, name in chosen.items()))
-        if missing := [LABELS[role] for role in NEEDED if role not in chosen]:
+        if missing := [LABELS[role] for role in ("subject", "object") if role not in chosen]:
             show_note(f"Choose the column: {', '.join(missing)}.")
             return
         has_models = "model" in chosen
     left, right = st.columns(2)
     model = left.text_input(
-        "Model" if not has_models else "Model (optional)",
+        "Model (optional)" if has_models else "Model",
         key=f"model of {file.mark}",
         placeholder="the model that the files name" if has_models else "bert-base-cased",
-    ).strip()
+    )
     title = right.text_input(
         "Name of the run (optional)",
         key=f"title of {file.mark}",
         placeholder="model, data and tool",
-    ).strip()
-    partial = st.checkbox(
-        "Leave out unusable rows",
-        key=f"partial of {file.mark}",
-        help="Import the other rows, even if rows are unusable for a reason that may depend on the "
-        "model's answer. The run then says between which bounds P@1 of all rows is.",
     )
-    request = replace(request, model=model or None, name=title or None, partial=partial)
+    request = replace(
+        request,
+        model=model.strip() or None,
+        name=title.strip() or None,
+        partial=st.checkbox(
+            "Leave out unusable rows",
+            key=f"partial of {file.mark}",
+            help="Import the other rows, even if rows are unusable for a reason that may depend on "
+            "the model's answer. The run then says between which bounds P@1 of all rows is.",
+        ),
+    )
     job = jobs.find(JOB)
     running = job is not None and job.running
     checked, report = st.session_state.get(CHECKED, (None, None))
@@ -145,18 +144,16 @@ def _choose_columns(file: ChosenFile, preview: TablePreview) -> dict[str, str]:
     """Draw a field for each role's column; return role -> column."""
     options = [NONE, *preview.header]
     chosen = {}
-    roles = list(LABELS)
-    for start in range(0, len(roles), PER_ROW):
-        here = roles[start : start + PER_ROW]
-        for role, cell in zip(here, st.columns(PER_ROW), strict=True):
-            first = preview.columns.get(role) or preview.guessed.get(role, NONE)
-            chosen[role] = cell.selectbox(
-                LABELS[role],
-                options,
-                index=options.index(first),
-                format_func=lambda name: name or "None",
-                key=f"results {role} {file.mark}",
-            )
+    cells = [*st.columns(4), *st.columns(4)]
+    for (role, label), cell in zip(LABELS.items(), cells, strict=True):
+        first = preview.columns.get(role) or preview.guessed.get(role, NONE)
+        chosen[role] = cell.selectbox(
+            label,
+            options,
+            index=options.index(first),
+            format_func=lambda name: name or "None",
+            key=f"results {role} {file.mark}",
+        )
     if preview.guessed:
         st.caption("Columns with other names are guessed: check them.")
     return {role: name for role, name in chosen.items() if name}

@@ -53,6 +53,12 @@ from lama_tool_results.answer_rows import (
 LAMA, OPTIPROMPT = "LAMA", "OptiPrompt"
 PICKLE = "result.pkl"
 ACCURACIES = "last_results.csv"  # LAMA's precision by relation
+NO_ANSWERS = {
+    PICKLE: "is a pickle, which can run code when it is opened: save its list_of_results as JSON, "
+    "one result a line.",
+    ACCURACIES: "has only the precision of each relation: import the answers, one JSON object a "
+    "line.",
+}
 _PREDICTIONS = "_predictions"
 _ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 
@@ -94,7 +100,10 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
     files = [path] if path.is_file() else list(files_under(path))
     logs = [one for one in _logs(files) if path.is_file() or _is_answer(_first(one))]
     if not logs:
-        raise _nothing(files, path)
+        for name in (PICKLE, ACCURACIES):
+            if any(one.name == name for one in files):
+                raise UserError(f"{name} {NO_ANSWERS[name]}")
+        raise UserError(f"{path.name} has no answers of LAMA or OptiPrompt.")
     drops = DropList()
     rows = AnswerRows(on_progress, f"Reading {path.name}")
     is_lama = False
@@ -107,22 +116,6 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
         drops.add_reading(reading)
     tool = LAMA if is_lama else OPTIPROMPT
     return [ImportedResults("", tool, "", "", "", rows.table(), dropped=drops.records())]
-
-
-def _nothing(files: Sequence[Path], path: Path) -> UserError:
-    """Return the error for files without answers."""
-    names = {one.name for one in files}
-    if PICKLE in names:
-        return UserError(
-            f"{PICKLE} is a pickle, which can run code when it is opened: save its list_of_results "
-            "as JSON, one result a line."
-        )
-    if ACCURACIES in names:
-        return UserError(
-            f"{ACCURACIES} has only the precision of each relation: import the answers, one JSON "
-            "object a line."
-        )
-    return UserError(f"{path.name} has no answers of LAMA or OptiPrompt.")
 
 
 def _row(line: JsonObject, file: Path) -> dict[str, Any]:
@@ -151,8 +144,10 @@ def _row(line: JsonObject, file: Path) -> dict[str, Any]:
     }
     if rank is None:
         row["correct"] = False
-    if (log_prob := _log_prob(result, words, scores, obj)) is not None:
-        row["log_prob"] = log_prob
+    if obj in words:
+        row["log_prob"] = scores[words.index(obj)]
+    elif (stored := result.get("PERPLEXITY")) is not None:
+        row["log_prob"] = log_probability(stored, "PERPLEXITY")
     return row
 
 
@@ -173,16 +168,12 @@ def _predictions(result: JsonObject) -> tuple[list[str], list[float]]:
         raise Rejected(f"topk isn't a list of at most {MAX_OPTIONS:,} predictions")
     pairs = []
     for item in map(as_object, given):
-        word = required_text(item, "token", "token_word_form")
-        pairs.append((_word(word), log_probability(item.get("log_prob"), "log_prob")))
+        token = required_text(item, "token", "token_word_form")
+        word = short(token[1:] if token.startswith(WORD_STARTS) else token) or short(token)
+        pairs.append((word, log_probability(item.get("log_prob"), "log_prob")))
     if any(later[1] > former[1] for former, later in pairwise(pairs)):
         raise Rejected("the predictions aren't in the order of their log_prob")
     return [word for word, _ in pairs], [score for _, score in pairs]
-
-
-def _word(token: str) -> str:
-    bare = short(token[1:] if token.startswith(WORD_STARTS) else token)
-    return bare or short(token)
 
 
 def _rank(line: JsonObject, result: JsonObject) -> int | None:
@@ -199,15 +190,6 @@ def _rank(line: JsonObject, result: JsonObject) -> int | None:
     if not (reciprocal == 0 or 1e-8 < reciprocal <= 1):
         raise Rejected("MRR isn't between 0 and 1")
     return round(1 / reciprocal) if reciprocal else None
-
-
-def _log_prob(
-    result: JsonObject, words: Sequence[str], scores: Sequence[float], obj: str
-) -> float | None:
-    if obj in words:
-        return scores[words.index(obj)]
-    stored = result.get("PERPLEXITY")
-    return None if stored is None else log_probability(stored, "PERPLEXITY")
 
 
 LAMA_SCRIPTS = ResultsFormat("lama", "file of LAMA's or OptiPrompt's predictions", recognizes, read)

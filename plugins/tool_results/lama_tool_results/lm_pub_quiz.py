@@ -7,7 +7,6 @@ answers. Results that were saved without reduction have the scores of the tokens
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -99,124 +98,100 @@ def read(path: Path, options: ReadOptions, on_progress: OnProgress) -> list[Impo
         raise UserError(f"{path.name} has no {METADATA}.")
     if len(folders) > MAX_FOLDERS:
         raise UserError(f"{path.name} has more than {MAX_FOLDERS} results folders: give fewer.")
-    return [_Folder(one, on_progress).results() for one in folders]
+    return [_read_folder(one, on_progress) for one in folders]
 
 
-@dataclass
-class _Folder:
-    """One results folder while it is read."""
-
-    folder: Path
-    on_progress: OnProgress
-
-    def __post_init__(self) -> None:
-        self.drops = DropList()
-        self.rows = AnswerRows(self.on_progress, f"Reading {self.folder.name}")
-        self.files = {file.name: file for file in sorted(self.folder.iterdir())}
-        self.known = self._relations()
-        # A run ranks lists of different answers; other lists give ranks only.
-        self.keeps_scores = all(
-            len(set(labels)) == len(labels)
-            for labels in (one.answer_space_labels or [] for one in self.known.values())
-        )
-
-    def results(self) -> ImportedResults:
-        """Return the results."""
-        for name, about in self.known.items():
-            self._read_relation(name, about)
-        first = next(iter(self.known.values()), _About())
-        table = self.rows.table()
-        read = {name: self.known[name] for name in table["relation"].unique().to_pylist()}
-        return ImportedResults(
-            model_of(first.model_name_or_path or ""),
-            TOOL,
-            first.lm_pub_quiz_version or "",
-            first.dataset_name or "",
-            first.time_end or "",
-            table,
-            {name: tuple(one.answer_space_labels or ()) for name, one in read.items()}
-            if self.keeps_scores
-            else {},
-            {name: tuple(one.templates) for name, one in read.items()},
-            self.drops.records(),
-        )
-
-    def _relations(self) -> dict[str, _About]:
-        """Return the usable relations of the metadata."""
-        found = {}
-        for name, value in read_json_object(self.folder / METADATA, MAX_METADATA).items():
-            try:
-                about: _About = converted(value, _About, "the relation")
-                if not name.strip():
-                    raise Rejected("no name")
-                labels = about.answer_space_labels
-                if not labels:
-                    raise Rejected("no list of answers")
-                if len(labels) > MAX_OPTIONS:
-                    raise Rejected(f"more than {MAX_OPTIONS:,} answers")
-                if not all(label.strip() for label in labels):
-                    raise Rejected("an answer is empty")
-                if not all(0 <= at < len(about.templates) for at in about.used()):
-                    raise Rejected("template_index is outside the list of templates")
-                found[name] = about
-            except Rejected as reason:
-                self.drops.add(f"{METADATA} {name[:60]}", str(reason), of_answer=False)
-        return found
-
-    def _read_relation(self, name: str, about: _About) -> None:
+def _read_folder(folder: Path, on_progress: OnProgress) -> ImportedResults:
+    drops = DropList()
+    rows = AnswerRows(on_progress, f"Reading {folder.name}")
+    files = {file.name: file for file in sorted(folder.iterdir())}
+    known = _relations(folder, drops)
+    lists = [one.answer_space_labels or [] for one in known.values()]
+    # A run ranks lists of different answers; other lists give ranks only.
+    keeps_scores = all(len(set(labels)) == len(labels) for labels in lists)
+    for name, about in known.items():
         # Names are looked up in the folder's list, so that none leads out of it.
-        tables = [f for f in self.files if f.startswith(f"{name}{SUFFIX}.")]
+        tables = [file for file in files if file.startswith(f"{name}{SUFFIX}.")]
         if not tables:
             n = max(1, min(about.num_original_instances or 1, 1 << 31))
-            self.drops.add(
+            drops.add(
                 name, "lm-pub-quiz saved no table of its answers, only metrics", n, of_answer=False
             )
-            return
-        file = self.files[tables[0]]
-        reading = Reading(self.folder)
+            continue
+        file = files[tables[0]]
+        reading = Reading(folder)
         for number, row in _rows(reading, file):
-            with self.drops.dropping(reading.shown(file), number):
-                self._add(name, about, row)
-        self.drops.add_reading(reading)
-
-    def _add(self, name: str, about: _About, given: JsonObject) -> None:
-        """Add a row. Raises Rejected for an unusable one."""
-        if "answer_idx" not in given:
-            raise FactRejected(
-                "no answer_idx: open and save the results with lm-pub-quiz 0.3 or later"
-            )
-        row: _Row = converted(given, _Row, "a column")
-        labels = about.answer_space_labels or []
-        subject = short(str(row.sub_label))
-        if not subject:
-            raise FactRejected("no subject")
-        if not 0 <= row.answer_idx < len(labels):
-            raise FactRejected("answer_idx is outside the list of answers")
-        if len(row.pll_scores) != len(labels):
-            raise Rejected("not as many scores as answers")
-        number = _template(about, row.template_index)
-        template = "" if number is None else about.templates[number]
-        query = template.replace("[X]", subject).replace("[Y]", "[MASK]")
-        scores = _summed(row.pll_scores)
-        answer = {"all_scores": scores} if self.keeps_scores else _ranks(labels, scores, row)
-        self.rows.add(
-            relation=name,
-            subject=subject,
-            object=labels[row.answer_idx],
-            query=short(query),
-            template=number,
-            **answer,
-        )
+            with drops.dropping(reading.shown(file), number):
+                rows.add(relation=name, **_answer(about, row, keeps_scores))
+        drops.add_reading(reading)
+    first = next(iter(known.values()), _About())
+    table = rows.table()
+    read = {name: known[name] for name in table["relation"].unique().to_pylist()}
+    ranked_lists = {name: tuple(one.answer_space_labels or ()) for name, one in read.items()}
+    return ImportedResults(
+        model_of(first.model_name_or_path or ""),
+        TOOL,
+        first.lm_pub_quiz_version or "",
+        first.dataset_name or "",
+        first.time_end or "",
+        table,
+        ranked_lists if keeps_scores else {},
+        {name: tuple(one.templates) for name, one in read.items()},
+        drops.records(),
+    )
 
 
-def _template(about: _About, number: int | None) -> int | None:
-    """Return the number of a row's template, None if none is stored. Raises Rejected if wrong."""
-    used = about.used()
-    if not used:
-        return None
-    if number is not None and number not in used:
+def _relations(folder: Path, drops: DropList) -> dict[str, _About]:
+    """Return the usable relations of the metadata."""
+    found = {}
+    for name, value in read_json_object(folder / METADATA, MAX_METADATA).items():
+        try:
+            about: _About = converted(value, _About, "the relation")
+            if not name.strip():
+                raise Rejected("no name")
+            labels = about.answer_space_labels
+            if not labels:
+                raise Rejected("no list of answers")
+            if len(labels) > MAX_OPTIONS:
+                raise Rejected(f"more than {MAX_OPTIONS:,} answers")
+            if not all(label.strip() for label in labels):
+                raise Rejected("an answer is empty")
+            if not all(0 <= at < len(about.templates) for at in about.used()):
+                raise Rejected("template_index is outside the list of templates")
+            found[name] = about
+        except Rejected as reason:
+            drops.add(f"{METADATA} {name[:60]}", str(reason), of_answer=False)
+    return found
+
+
+def _answer(about: _About, given: JsonObject, keeps_scores: bool) -> dict[str, Any]:
+    """Return the columns of a row. Raises Rejected for an unusable one."""
+    if "answer_idx" not in given:
+        raise FactRejected("no answer_idx: open and save the results with lm-pub-quiz 0.3 or later")
+    row: _Row = converted(given, _Row, "a column")
+    labels, used, number = about.answer_space_labels or [], about.used(), row.template_index
+    subject = short(str(row.sub_label))
+    if not subject:
+        raise FactRejected("no subject")
+    if not 0 <= row.answer_idx < len(labels):
+        raise FactRejected("answer_idx is outside the list of answers")
+    if len(row.pll_scores) != len(labels):
+        raise Rejected("not as many scores as answers")
+    if used and number is not None and number not in used:
         raise FactRejected("template_index is outside the list of templates")
-    return used[0] if number is None else number
+    if number is None or not used:
+        number = next(iter(used), None)
+    template = "" if number is None else about.templates[number]
+    scores = _summed(row.pll_scores)
+    if not keeps_scores and not np.isfinite(scores).all():
+        raise Rejected("a score that isn't finite")
+    return {
+        "subject": subject,
+        "object": labels[row.answer_idx],
+        "query": short(template.replace("[X]", subject).replace("[Y]", "[MASK]")),
+        "template": number,
+        **({"all_scores": scores} if keeps_scores else ranked(labels, scores, row.answer_idx)),
+    }
 
 
 def _summed(scores: Sequence[float | list[float]]) -> list[float]:
@@ -230,24 +205,15 @@ def _summed(scores: Sequence[float | list[float]]) -> list[float]:
     return sums.tolist()
 
 
-def _ranks(labels: list[str], scores: list[float], row: _Row) -> Any:
-    if not np.isfinite(scores).all():
-        raise Rejected("a score that isn't finite")
-    return ranked(labels, scores, row.answer_idx)
-
-
 def _rows(reading: Reading, file: Path) -> Iterator[tuple[int, JsonObject]]:
     """Yield (number from 1, row); a table that can't be read is dropped."""
     kind = file.name.partition(f"{SUFFIX}.")[2]
     if kind == "jsonl":
         yield from reading.objects(file)
-    elif kind.partition(".")[0] == "parquet":
-        yield from _parquet_rows(reading, file)
-    else:
+        return
+    if kind.partition(".")[0] != "parquet":
         reading.drop(file, 0, f"unknown format {kind[:20]!r}: expected jsonl or parquet")
-
-
-def _parquet_rows(reading: Reading, file: Path) -> Iterator[tuple[int, JsonObject]]:
+        return
     number = 0
     try:
         with open_file(file, MAX_BYTES) as data, pq.ParquetFile(data) as table:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from probe_fakes import WordList as Words
 
 from lama_core.candidates.columns import Candidates
 from lama_core.candidates.lists import (
@@ -18,7 +19,6 @@ from lama_core.candidates.lists import (
 )
 from lama_core.candidates.spelling import AFTER_SPACE
 from lama_core.errors import UserError
-from tools.bench.prompts import WordList as Words
 
 CASED = Words(["Paris", "paris", "the", "PARIS", "London", "a", "!", "x1"])
 UNCASED = Words(["paris", "london", "of", "rome"], cased=False)

@@ -7,8 +7,7 @@ from calling import printed, told
 from probe_fakes import hash_model, write_dataset
 
 from lama_core.errors import UserError
-from lama_core.paths import training_dir
-from tools.training.corpus.build import corpus_from_files
+from lama_core.paths import CORPUS_SUMMARY, training_dir
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +37,10 @@ def test_mine_without_a_text_reads_the_corpus_of_the_embedded_model(tmp_path: Pa
     asked = ("prompts", "mine", "P19", "--pairs", str(pairs))
     with pytest.raises(UserError, match="corpus isn't built on this computer"):
         printed(*asked)
-    text = tmp_path / "text.txt"
-    text.write_text("Dante was born in Florence.\n", encoding="utf-8")
-    corpus_from_files([text], training_dir() / "corpus")
+    corpus = training_dir() / "corpus"
+    corpus.mkdir(parents=True)
+    (corpus / "text.txt").write_text("Dante was born in Florence.\n", encoding="utf-8")
+    (corpus / CORPUS_SUMMARY).write_text("{}", encoding="utf-8")
     (row,) = told(*asked)
     assert row["template"] == "[X] was born in [Y] ."
 

@@ -280,7 +280,7 @@ def test_two_runs_compared(run: Run, other: Run) -> None:
     assert (relations.sample_interval.low, relations.sample_interval.high) == (-1, 1)
     assert -1 < relations.interval.low < 0 < relations.interval.high < 1
     # Two-sided: P(X <= 1 or X >= 2) of Binomial(3, 1/2) is 1.
-    assert (result.mcnemar.only_a, result.mcnemar.only_b, result.mcnemar.p) == (1, 2, 1.0)
+    assert (result.over_facts.only_a, result.over_facts.only_b, result.mcnemar) == (1, 2, 1.0)
     subjects = result.run_a.facts["subject"]
     assert sorted(subjects[result.flips()["row"]]) == ["Anna", "Ben", "Dan"]
     assert len(result.flips(2)) == 2
@@ -312,9 +312,7 @@ def test_agreement_of_two_runs(run: Run, other: Run) -> None:
 
 def test_figure_3_correlations(run: Run) -> None:
     counts = {"Anna": 1.0, "Ben": 0.0, "Cleo": 1.0, "Dan": 0.0, "Land": 0.0, "Isle": 0.0}
-    mentions = metrics.Mentions(
-        "a toy text", lambda names: np.array([counts.get(name, 3.0) for name in names])
-    )
+    mentions = metrics.Mentions("a toy text", lambda name: counts.get(name, 3.0))
 
     def vectors(names: object) -> np.ndarray:
         return np.array([[1.0, 0.0] if name in counts else [1.0, 1.0] for name in names])  # type: ignore[attr-defined]
@@ -335,7 +333,7 @@ def test_figure_3_correlations(run: Run) -> None:
 
 
 def test_figure_3_is_of_t_rex_where_a_run_has_it(run: Run) -> None:
-    mentions = metrics.Mentions("a toy text", lambda names: np.arange(len(names), dtype=float))
+    mentions = metrics.Mentions("a toy text", lambda name: float(len(name)))
     birth, border = run.info.relations
     info = replace(run.info, relations=(birth, replace(border, source="ConceptNet")))
     mixed = Run(info)

@@ -6,7 +6,7 @@ from math import isnan
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest, spearmanr
+from scipy.stats import spearmanr
 
 from lama_core import metrics
 from lama_core.metrics.baselines import freq_ranks
@@ -63,14 +63,9 @@ def test_no_facts_give_nan_and_not_zero() -> None:
 
 
 def test_mcnemar_is_the_two_sided_binomial_test() -> None:
-    a = np.array([True] * 9 + [False] * 2 + [True] * 5)
-    b = np.array([False] * 9 + [True] * 2 + [True] * 5)
-    result = mcnemar(a, b)
-    assert (result.only_a, result.only_b) == (9, 2)
     # P(X >= 9 or X <= 2) = 2 (C(11,0) + C(11,1) + C(11,2)) / 2 ** 11
-    assert result.p == pytest.approx(2 * (1 + 11 + 55) / 2**11)
-    assert result.p == pytest.approx(binomtest(2, 11).pvalue)
-    assert mcnemar(a, a).p == 1
+    assert mcnemar(9, 2) == pytest.approx(2 * (1 + 11 + 55) / 2**11)
+    assert mcnemar(0, 0) == 1
 
 
 def test_a_confidence_on_a_border_belongs_to_the_bin_below() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from lama_core.models.hf.bert import BertMaskedLM, read_bert
+from lama_core.models.hf.bert import OWN_NAMES, BertMaskedLM
+from lama_core.models.hf.layers import read_network
 from lama_core.models.model_folder import folder_digest
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
@@ -29,7 +30,7 @@ def embedded(request: pytest.FixtureRequest) -> tuple[Any, Any, Any, Any]:
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     folder = fetch(find_model(request.param)).folder
-    read = read_bert(folder, torch.float32)
+    read = read_network(BertMaskedLM, folder, torch.float32, own_names=OWN_NAMES, copy=True)
     plain = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
     return (*read, plain, AutoTokenizer.from_pretrained(folder))
 

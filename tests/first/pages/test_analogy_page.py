@@ -20,7 +20,7 @@ from pages.ui.shared.token_strips import heat_strip
 
 
 def test_the_decisions_are_those_of_the_run() -> None:
-    runs = list_probe_runs([bundled_dir()]).runs
+    runs = list_probe_runs([bundled_dir()])
     run = next(run for run in runs if run.details.probe == "random-head")
     first = run.details.relations[0]
     wrong = decision_rows(run.info, first.name, "wrong")

@@ -15,16 +15,17 @@ from lama_core.models.protocols import FIRST_RESCORED, Kind, StatementScores
 from lama_core.queries.blank_answers import BlankAnswer
 from lama_core.queries.sentences import ModelSentences, compare_sentences
 from pages.ui.queries.sentences import _preferred
-from pages.ui.shared import predictions, query_queue
+from pages.ui.shared import predictions, query_queue, screens
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
+ANSWERS = "Brasília\nRio de Janeiro\nSão Paulo\nBuenos Aires"
 
 
 def opened(**params: str) -> AppTest:
     """The form with what the address says."""
-    return open_page("cloze", **{"tab": "Wordings", "models": MODEL, **params})
+    return open_page("cloze", **{**screens.WORDINGS, "models": MODEL, **params})
 
 
 def said(app: AppTest) -> str:
@@ -96,7 +97,7 @@ def test_a_causal_model_shows_its_first_words_before_its_ranking(
 
 
 def test_an_example_of_the_paper_has_its_published_answers_below() -> None:
-    app = open_page("cloze", tab="Examples", example="Ravens can ___.", models=MODEL)
+    app = open_page("cloze", text="Ravens can ___.", gold="fly", models=MODEL)
     assert [app.text_input(key=key).value for key in ("text", "gold")] == ["Ravens can ___.", "fly"]
     assert plain("published log-probabilities: fly ✓ -1.5, fight -1.8") in captions(app)
     assert "published" not in captions(open_page("cloze", text="Rome is ___.", models=MODEL))
@@ -120,13 +121,13 @@ def test_a_missing_blank_is_added_with_one_click_and_a_question_is_asked_on_its_
 
 
 def ranked(**params: str) -> AppTest:
-    return open_page("cloze", **{"tab": "Answers", "models": MODEL, **params})
+    given = {"text": "The capital of Brazil is ___.", "answers": ANSWERS, "models": MODEL}
+    return open_page("cloze", **{**screens.ONLY_THESE, **given, **params})
 
 
 def test_a_worked_example_ranks_phrases_and_marks_the_gold() -> None:
-    app = ranked()
+    app = ranked(right_answer="Brasília")
     assert not app.error
-    assert app.text_input(key="text").value == "The capital of Brazil is ___."
     shown = html(app)
     table = shown[: shown.index("</table>")]
     assert table.count('<td class="word">') == 4
@@ -142,11 +143,11 @@ def test_a_worked_example_ranks_phrases_and_marks_the_gold() -> None:
 
 
 def test_answers_with_equal_scores_share_their_ranks() -> None:
-    shown = html(ranked(statement="Oslo is in ___.", answers="Norway\nnorway\nRome"))
+    shown = html(ranked(text="Oslo is in ___.", answers="Norway\nnorway\nRome"))
     assert shown.count('<td class="rank">1–2</td>') == 2 and '<td class="rank">3</td>' in shown
     assert "Equal scores share the ranks 1–2: Norway, norway." in shown
     assert "No answer leads" in shown and "<b>Norway, norway</b>" in shown
-    given = {"statement": "Oslo is in ___.", "answers": "Norway\nnorway", "right_answer": "norway"}
+    given = {"text": "Oslo is in ___.", "answers": "Norway\nnorway", "right_answer": "norway"}
     assert "rank <b>1–2</b> of 2, equal to the best other answer" in html(ranked(**given))
 
 
@@ -158,7 +159,7 @@ def test_what_is_ranked_is_shown_as_text_and_mistakes_are_a_sentence() -> None:
 
 
 def test_sentences_are_compared_token_by_token() -> None:
-    app = open_page("cloze", tab="Answers", score="Whole sentences", models=MODEL)
+    app = open_page("cloze", **screens.WHOLE_SENTENCES, models=MODEL)
     assert not app.error
     shown = html(app)
     than = "has a higher pseudo-log-likelihood than that with <b>is</b>: +"

@@ -166,7 +166,7 @@ def test_a_stopped_query_is_resumed_by_a_button(monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patch:
         patch.setattr(cache, "cached_answer", stopped)
         texts = "The first stopped ___.\nThe second stopped ___."
-        app = open_page("", tab="Grid", grid=texts, models=MODELS[0])
+        app = open_page("", tab="Several", what="Alternatives", grid=texts, models=MODELS[0])
     assert [one.value for one in app.error] == [plain("Stopped before the answer.")]
     next(one for one in app.button if one.key == f"resume {MODELS[0]}").click().run()
     assert not app.error and len(charts(app)) == 1

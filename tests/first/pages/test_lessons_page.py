@@ -14,7 +14,6 @@ from lama_core.lessons.lesson import (
     bundled_lessons,
     list_lessons,
     read_lesson,
-    requests_of,
 )
 from lama_core.lessons.step_results import StepResult
 from lama_core.lessons.stored_answers import recorded_answers
@@ -120,7 +119,7 @@ def test_every_query_of_a_lesson_has_a_recorded_answer() -> None:
         (name, tuple(request.models), request.context, _text(request))
         for lesson in list_lessons().lessons
         for step in lesson.steps
-        for request in requests_of(step)
+        for request in step.requests.values()
         for name in request.models
         if find_model(name).source.how != "assets"
     }

@@ -49,7 +49,7 @@ def open_rooms() -> list[Room]:
 def test_a_poll_is_opened_from_the_query_on_the_screen() -> None:
     app = open_page("cloze", text="Oslo is in ___.", gold="Norway", models=MODEL)
     app.button(key="cloze poll").click().run()
-    app = open_page("cloze", tab="Answers", models=MODEL)
+    app = open_page("cloze", score="Only these answers", models=MODEL)
     app.button(key="answers poll").click().run()
     typed, chosen = open_rooms()
     assert (typed.question.text, typed.question.gold) == ("Oslo is in ___.", "Norway")

@@ -18,6 +18,7 @@ from lama_core.runs.alignment import align
 from lama_core.runs.find import load_run, runs_dir
 from lama_core.runs.info import Run
 from lama_core.runs.tags import change_tags, read_tags
+from pages.ui.shared import screens
 from pages.ui.shared.messages import plain
 from pages.ui.shared.tables import Picked
 from pages.ui.shared.url_state import title_of
@@ -71,7 +72,7 @@ def test_published_values_stand_beside_ours_and_means_say_of_how_many_relations(
     assert totals["Freq *"].iloc[-1] == 22.0  # printed as 22.03
     totals = tables(open_page("results", data="starter", models=["minilm-mlm"]))[0]
     of_sources = totals[totals["type of relation"] == "mean over relations"]
-    numbers = dict(zip(of_sources["source"], of_sources["#rel"], strict=True))
+    numbers = dict(zip(of_sources["source"], of_sources["relations"], strict=True))
     assert numbers == {"Google_RE": "2 of 3", "TREx": "42", "ConceptNet": "16", "Squad": "1"}
 
 
@@ -82,7 +83,7 @@ def test_published_values_stand_beside_ours_and_means_say_of_how_many_relations(
      ("Slices", 1), ("Calibration", 1), ("Correlations", 2), ("Compare", 2)],
 )  # fmt: skip
 def test_every_tab_is_drawn_and_its_charts_say_what_they_show(name: str, n_charts: int) -> None:
-    where = {"tab": name} if name in ("Overview", "Compare") else {"tab": "More", "chart": name}
+    where = {"tab": name} if name in ("Overview", "Compare") else {**screens.chart(name)}
     app = open_page("results", data="made-up", **where)
     assert not app.error
     drawn = charts(app)
@@ -239,7 +240,7 @@ def test_without_runs_the_page_says_how_to_start_one(
         app = open_page(name)
         assert "lama-explorer probe" in app.info[0].value
         assert any(button.label == "Start a run" for button in app.button)
-    assert any(button.label == "Start" for button in open_page("data", tab="New run").button)
+    assert any(button.label == "Start" for button in open_page("data", **screens.NEW_RUN).button)
 
 
 @pytest.mark.usefixtures("here")
@@ -257,7 +258,7 @@ def test_data_have_licence_and_citation_before_they_are_fetched_and_facts_by_sou
 
 @pytest.mark.usefixtures("here")
 def test_lama_itself_is_there_without_being_fetched() -> None:
-    app = open_page("results", data="made-up", tab="More", chart="LAMA T-REx", ranking="raw")
+    app = open_page("results", data="made-up", large="LAMA T-REx", ranking="raw")
     totals, by_relation = tables(app)[:2]
     assert totals["type"].tolist() == ["1-1", "N-1", "N-M", "all"]
     assert totals["BERT-large *"].tolist() == pytest.approx([74.5, 34.2, 24.3, 32.3])

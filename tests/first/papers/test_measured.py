@@ -10,16 +10,16 @@ from lama_core.published import published_table
 
 def test_all_41_relations_of_table_2_are_there_for_both_models() -> None:
     measured = load_measured()
-    assert [model.model for model in measured.models] == ["minilm-mlm", "smollm2-135m"]
-    types = {one.name: one.type for one in measured.relations}
+    assert [model["model"] for model in measured["models"]] == ["minilm-mlm", "smollm2-135m"]
+    types = {one["name"]: one["type"] for one in measured["relations"]}
     table = published_table("petroni2019", "table2")
     printed = {row.labels[2]: row.labels[4] for row in table.rows if row.labels[0] == "TREx"}
-    for model in measured.models:
-        kinds = Counter(types[one.relation] for one in model.relations)
-        assert {**kinds, None: len(model.relations)} == printed  # 2, 23, 16 and 41
-        assert all(one.n + one.n_excluded > 0 for one in model.relations)
-        facts = sum(one.n + one.n_excluded for one in model.relations)
-        assert facts == measured.n_facts == 29_411
+    for model in measured["models"]:
+        kinds = Counter(types[one["relation"]] for one in model["relations"])
+        assert {**kinds, None: len(model["relations"])} == printed  # 2, 23, 16 and 41
+        facts = [one["n"] + one["n_excluded"] for one in model["relations"]]
+        assert min(facts) > 0
+        assert sum(facts) == measured["n_facts"] == 29_411
 
 
 def test_a_total_is_the_unweighted_mean_of_its_relations() -> None:

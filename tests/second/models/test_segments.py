@@ -10,7 +10,6 @@ import torch
 
 from lama_core.datasets.passages import load_corpus
 from lama_core.errors import UserError
-from lama_core.models.hf.masked import token_types
 from lama_core.scoring.retrieval import FoundPassage, OpenBook, with_passage
 from lama_core.types import Query
 
@@ -40,7 +39,8 @@ def test_ids_and_token_types_are_those_of_the_released_code(
     encoded = model.encode(two(passage, query))
     ids, types = released(tokenizer, passage, query.text(tokenizer.mask_token))
     assert list(encoded.token_ids) == ids
-    assert token_types(torch.tensor([ids]), model.separator).tolist() == [types]
+    inputs = model._on_device({"input_ids": torch.tensor([ids])})
+    assert inputs["token_type_ids"].tolist() == [types]
     pair = tokenizer(passage, query.text(tokenizer.mask_token))
     assert (pair["input_ids"], pair["token_type_ids"]) == (ids, types)
     at = [n for n, token in enumerate(ids) if token == tokenizer.mask_token_id]

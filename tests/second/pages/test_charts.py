@@ -19,7 +19,7 @@ from lama_core.views.colours import PALETTE
 from lama_core.views.correlations import triangle
 from lama_core.views.figure import CHANCE, Axis, Baseline, Figure, said, said_interval
 from pages.ui.prompts.ensembles import method_columns
-from pages.ui.queries.grid_chart import HeatMapLook, grid_figure
+from pages.ui.queries.grid_chart import grid_figure
 from pages.ui.shared import figures
 from pages.ui.shared.run_choice import pick_runs, run_names, run_titles
 from pages.ui.shared.url_state import place_of, title_of
@@ -125,8 +125,8 @@ def test_words_of_a_grid_whose_rank_is_unknown_have_no_colour_but_can_be_clicked
     rows = [(cell(0, 1, 1.0), cell(1, None, None)), (cell(0, 20, 1e-4), cell(1, 2, 0.01))]
     probs, numbers = ["1.000", "", "<\N{NO-BREAK SPACE}0.001", "0.010"], ["1", "", "20", "2"]
     for by_rank, words in ((False, probs), (True, numbers)):
-        look = HeatMapLook(("#eaf3fb", "#5ba4e3"), 1e-4, 10, by_rank, None)
-        chart = drawn(grid_figure(rows, ["same", "same"], look, "m"), {})
+        figure = grid_figure(rows, ["same", "same"], "m", top_k=10, by_rank=by_rank)
+        chart = drawn(figure, {})
         cells = chart.marks("rect")
         first, last = cells[0]["ink"], cells[3]["ink"]
         assert [one["ink"] for one in cells[:2]] == ["#5ba4e3", "transparent"]

@@ -24,7 +24,7 @@ from lama_core.requests import Request, command_line, python_call
 from lama_core.runs.chosen_facts import text_of
 from lama_core.runs.find import load_run
 from lama_core.runs.tags import change_tags
-from pages.ui.shared import export
+from pages.ui.shared import export, screens
 from pages.ui.shared.url_state import title_of
 from tools.bench.made_up import make_runs
 
@@ -32,6 +32,8 @@ MODEL = "minilm-mlm"
 SMALL = ("--dataset", "starter", "--model", MODEL, "--relation", "P36", "--relation", "P30",
          "--limit", "8", "--json")  # fmt: skip
 STUDY = {"relation": "P36 capital"}  # of the study that the user made
+ENSEMBLES = {**STUDY, **screens.PROMPTS, "relation_part": screens.ENSEMBLES}
+OF_ONE, OF_ALL = screens.ONE_RELATION, screens.ALL_RELATIONS
 
 
 @dataclass(frozen=True)
@@ -241,10 +243,9 @@ def test_prompts_come_from_select(take: Callable[..., Taken], tmp_path: Path) ->
         assert row["only it"] == line["only_right"]
 
 
-@pytest.mark.parametrize("scope", ("this relation", "all relations"))
-def test_ensembles_come_from_fit(take: Callable[..., Taken], tmp_path: Path, scope: str) -> None:
-    taken = take("results", "ensembles", tab="Prompts", prompts_view="Ensembles", **STUDY,
-                 scope=scope)  # fmt: skip
+@pytest.mark.parametrize("view", (OF_ONE, OF_ALL))
+def test_ensembles_come_from_fit(take: Callable[..., Taken], tmp_path: Path, view: str) -> None:
+    taken = take("results", "ensembles", **ENSEMBLES, prompts_view=view)
     (printed,) = answers(taken, "--out", str(tmp_path))
     for row in taken.rows:
         lines = [
@@ -254,19 +255,18 @@ def test_ensembles_come_from_fit(take: Callable[..., Taken], tmp_path: Path, sco
         ]
         assert row["value"] == pytest.approx(100 * sum(lines) / len(lines))
         assert row["relations"] == len(lines)
-    assert (taken.rows[0]["relations"] > 1) == (scope == "all relations")
+    assert (taken.rows[0]["relations"] > 1) == (view == OF_ALL)
 
 
 def test_weights_come_from_lines_of_python(take: Callable[..., Taken]) -> None:
-    taken = take("results", "weights", tab="Prompts", prompts_view="Ensembles", **STUDY,
-                 start="top3")  # fmt: skip
+    taken = take("results", "weights", **ENSEMBLES, prompts_view=OF_ONE, start="top3")
     assert values(taken)[-1] == pytest.approx(taken.content["made_with"]["p_at_1"])
     assert len(taken.rows) == 3
 
 
 def test_divergence_comes_from_analyse(take: Callable[..., Taken]) -> None:
-    taken = take("results", "divergence", tab="Prompts", prompts_view="Analyses and the paper",
-                 **STUDY)  # fmt: skip
+    part = {"prompts_view": OF_ALL, "prompts_part": screens.ANALYSES}
+    taken = take("results", "divergence", **STUDY, **screens.PROMPTS, **part)
     (printed,) = answers(taken)
     rows = pd.DataFrame(taken.rows)
     assert printed["divergence"]["n_pairs"] == len(rows)

@@ -21,7 +21,7 @@ from lama_core.reports.table_files import csv_of
 from lama_core.requests import command_line
 from lama_core.scoring.limits import UNLIMITED, load_page_limits
 from pages.ui.queries import batch, draw_batch
-from pages.ui.shared import cache, export, visitors
+from pages.ui.shared import cache, export, screens, visitors
 from pages.ui.shared.messages import plain
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -33,7 +33,7 @@ TYPED = (
 
 
 def opened(typed: str = TYPED, **params: str | list[str]) -> AppTest:
-    given = {"tab": "Batch", "models": MODEL, batch.PARAM: typed}
+    given = {**screens.LIST, "models": MODEL, batch.PARAM: typed}
     return open_page("cloze", **{**given, **params})
 
 

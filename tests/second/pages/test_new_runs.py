@@ -19,7 +19,7 @@ from lama_core.requests import command_line
 from lama_core.scoring.shared_fields import RunSettings
 from pages.ui.prompts.new_study import _result
 from pages.ui.results import new_run
-from pages.ui.shared import jobs, links
+from pages.ui.shared import jobs, links, screens
 
 pytestmark = pytest.mark.usefixtures("home")
 MODEL = "minilm-mlm"
@@ -34,7 +34,7 @@ def no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_choices_of_a_new_run_are_in_its_url() -> None:
     app = open_page(
         "data",
-        tab="New run",
+        **screens.NEW_RUN,
         data="starter",
         run_relations=[RELATION],
         run_limit="7",
@@ -79,7 +79,7 @@ def test_a_run_opens_as_a_new_run_with_its_settings(
 
 
 def test_the_time_of_a_run_is_measured_on_a_part_of_it_or_cancelled() -> None:
-    app = open_page("data", tab="New run", run_relations=[RELATION])
+    app = open_page("data", **screens.NEW_RUN, run_relations=[RELATION])
     press(app, "How long will it take?")
     (job,) = jobs._JOBS.values()
     press(app, "Cancel")

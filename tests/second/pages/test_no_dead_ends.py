@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from lama_core.datasets.library import download
 from lama_core.datasets.library.download import GetRequest
 from lama_core.scoring.prompt_choice import LPAQA_SETS, PROMPT_SETS
-from pages.ui.shared import jobs
+from pages.ui.shared import jobs, screens
 
 pytestmark = pytest.mark.usefixtures("home")
 TEMPLATE = "capital of [X] : [Y] ."  # has no verb that could be negated
@@ -29,7 +29,7 @@ def test_a_run_form_offers_what_the_data_can_answer_and_says_why_not_the_rest(
 ) -> None:
     (tmp_path / "mine.csv").write_text(TABLE)
     download.import_dataset(tmp_path / "mine.csv")
-    app = open_page("data", tab="New run")
+    app = open_page("data", **screens.NEW_RUN)
     app.selectbox(key="run_prompts").set_value("ten-sentences").run()
     app.selectbox(key="data").set_value("mine").run()
     assert not app.exception and not app.error

@@ -33,7 +33,7 @@ from lama_core.models.sources.catalog import ModelRequest, find_model
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.queries.blank_answers import MAX_GOLD
 from lama_core.service import queries
-from pages.ui.shared import cache, jobs, query_queue, share, visitors
+from pages.ui.shared import cache, jobs, query_queue, screens, share, visitors
 from pages.ui.shared.text import PARTED, plain
 
 SECRET = "file:/etc/passwd"
@@ -137,7 +137,7 @@ def test_no_address_makes_the_app_read_a_file_of_the_machine(
         lambda entry: read.append(entry.name) if entry.source.how == "folder" else looked(entry),
     )
     open_page("cloze", candidates=SECRET)
-    open_page("cloze", tab="Wordings", candidates=SECRET)
+    open_page("cloze", **screens.WORDINGS, candidates=SECRET)
     open_page("analogy", candidates=SECRET)
     for name in ("/etc", "~/models", "../secret", "./x", "a/b/c", "\\\\server\\share", "tests"):
         app = open_page("cloze", models=[name])
@@ -167,7 +167,7 @@ def test_only_who_may_type_paths_has_a_field_for_a_file_of_answers(
 ) -> None:
     for may in (True, False):
         monkeypatch.setattr(visitors, "may", lambda right, may=may: may or right != "paths")
-        app = open_page("data", tab="New run", run_rank="whole answers")
+        app = open_page("data", **screens.NEW_RUN, run_rank="whole answers")
         assert ("new answers" in {one.key for one in app.text_input}) == may
 
 
@@ -306,7 +306,7 @@ def test_an_endless_number_in_an_address_is_left_out_and_filters_nothing() -> No
 @pytest.mark.usefixtures("public")
 def test_a_gold_that_is_no_word_is_refused_before_it_is_kept() -> None:
     gold = "x" * (MAX_GOLD + 1)
-    for params in ({"gold": gold}, {"tab": "Wordings", "object": gold}):
+    for params in ({"gold": gold}, {**screens.WORDINGS, "object": gold}):
         app = open_page("cloze", text="Paris is in ___.", models=["minilm-mlm"], **params)
         assert "The right answer has 1,001 characters; the maximum is 1,000" in said(app)
 

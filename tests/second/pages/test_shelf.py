@@ -204,7 +204,7 @@ def test_twelve_are_pinned_and_no_model_that_the_app_doesnt_offer(
 
 def test_what_is_taken_away_can_be_brought_back() -> None:
     requests: tuple[Request, ...] = tuple(
-        entry.request for entry in ASKED if pins.kind_of(entry.request)
+        entry.request for entry in ASKED if entry.tab.kind.answer_field
     )
     assert len(requests) == 6
     file = json.dumps({"made_with": {}, "pinned": [pins.write_pin(one) for one in requests]})

@@ -15,7 +15,7 @@ from lama_core.datasets.dataset import Dataset
 from lama_core.datasets.library import installed
 from tools.starter import wordnet
 from tools.starter.build import build_analogies, build_facts
-from tools.starter.model import bert_words, known_words, specs
+from tools.starter.model import specs, words
 
 # Drawn at random, two a relation, and each looked up; last is the source that says so. A package's
 # entry or a dictionary's where there is one, else a web page as it was found in a stored copy.
@@ -54,11 +54,11 @@ def test_every_fact_has_its_origin_and_no_pair_stands_twice(starter: Dataset) ->
 
 
 def test_every_object_is_one_common_word(starter: Dataset) -> None:
-    words = known_words() | bert_words()
+    known = words("words.txt") | words("bert_words.txt")
     strange = {
         fact.object
         for fact in starter.facts
-        if fact.object not in words and fact.object.lower() not in words
+        if fact.object not in known and fact.object.lower() not in known
     }
     assert strange == set()
 

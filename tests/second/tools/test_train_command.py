@@ -1,77 +1,66 @@
-"""The command: from text to a model that transformers reads, and its complaints."""
+"""The command: from text to a model that transformers reads, with the options of the cards."""
 
-import io
-import json
-from contextlib import redirect_stdout
+import re
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tiny_encoder import one_source
 
 from lama_core.metrics.word_counts import load_corpus_counts
-from tools.training.__main__ import train
-
-OPTIONS = ("--steps", "30", "--batch-tokens", "128", "--max-length", "24", "--threads", "1",
-           "--precision", "fp32", "--learning-rate", "0.005")  # fmt: skip
+from lama_core.paths import ASSETS
+from tools.training.__main__ import main
 
 
-def invoke(*arguments: str) -> str:
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        train(arguments)
-    return printed.getvalue()
-
-
-@pytest.fixture(scope="module")
-def trained(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Folder of a model that the command made, and the JSON it printed."""
-    from tiny_encoder import write_text
-
-    folder = tmp_path_factory.mktemp("command")
-    text = write_text(folder / "text.txt")
-    paths = ("--run", str(folder / "run"), "--out", str(folder / "model"))
-    printed = invoke(
-        "--encoder", str(tiny_encoder), "--corpus", str(text), *paths, "--json", *OPTIONS
-    )
-    return folder / "model", printed
-
-
-def test_the_model_loads_without_code_of_ours(trained: tuple[Path, str]) -> None:
+def test_the_recipe_writes_a_model_that_loads_without_code_of_ours(
+    tiny_encoder: Path, tmp_path: Path
+) -> None:
     import torch
     from safetensors.torch import load_file
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    folder, _ = trained
+    from tools.training.recipe import run_recipe
+    from tools.training.train import Settings
+
+    folder, history = tmp_path / "model", tmp_path / "history"
+    scores = run_recipe(
+        Settings(steps=3, tokens_per_batch=128, threads=1),
+        encoder=tiny_encoder,
+        sources=(one_source(),),
+        folder=tmp_path / "run",
+        out=folder,
+        history=history,
+    )
+    assert scores.keys() == {"text", "all"} and scores["text"] == scores["all"]
+    assert {path.name for path in history.iterdir()} == {"step0", "step1", "step2", "step3"}
     model = AutoModelForMaskedLM.from_pretrained(folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    encoded = tokenizer("The city of [MASK].", return_tensors="pt")
-    logits = model(**encoded).logits
+    logits = model(**tokenizer("The city of [MASK].", return_tensors="pt")).logits
     assert logits.shape[-1] == len(tokenizer)
     assert model.dtype == torch.float32
     stored = load_file(folder / "model.safetensors")
     assert {value.dtype for value in stored.values()} == {torch.float16}
-
-
-def test_the_result_says_what_was_measured(trained: tuple[Path, str]) -> None:
-    folder, printed = trained
-    result = json.loads(printed)
-    assert result["settings"]["steps"] == 30
-    assert 0 <= result["held_out"]["all"]["accuracy"] <= 1
-    assert result["folder"] == str(folder)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert "30 steps" in card
     assert load_corpus_counts(folder).words["paris"] > 0
 
 
-def test_what_was_measured_is_the_exported_model(trained: tuple[Path, str]) -> None:
-    from tools.training.corpus.build import open_corpus
-    from tools.training.evaluate import evaluate_files
-    from tools.training.modelling import load_encoder, load_tokenizer
+@pytest.mark.parametrize(("model", "n_sources"), (("minilm-mlm", 22), ("minilm-mlm-twin", 6)))
+def test_the_commands_of_the_cards_are_understood(
+    model: str, n_sources: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[dict[str, Any]] = []
 
-    folder, printed = trained
-    corpus = open_corpus(folder.parent / "run" / "corpus")
-    again = evaluate_files(
-        load_encoder(folder), load_tokenizer(folder), corpus.held_out, max_length=24
-    )
-    stated = json.loads(printed)["held_out"]["all"]
-    assert again["all"].accuracy == stated["accuracy"]
-    assert again["all"].loss == pytest.approx(stated["loss"], abs=1e-5)
+    def run(settings: object, **options: Any) -> dict[str, object]:
+        called.append(options | {"settings": settings})
+        return {}
+
+    monkeypatch.setattr("tools.training.recipe.run_recipe", run)
+    card = (ASSETS / "models" / model / "README.md").read_text(encoding="utf-8")
+    without = "".join(re.findall(r'WITHOUT="(.*)"', card))
+    for command in re.findall(r"^ +python -m tools\.training (.*)$", card, re.M):
+        main(shlex.split(command.replace("$WITHOUT", without)))
+    assert [(one["settings"].steps, one["settings"].seed) for one in called] == [
+        (10240, 0),
+        (2560, 1),
+    ]
+    assert {len(one["sources"]) for one in called} == {n_sources}

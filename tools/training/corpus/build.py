@@ -6,22 +6,21 @@ HELD_OUT_SHARE of the largest hash. Duplicate passages of a source are kept once
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from lama_core.errors import UserError
 from lama_core.files import atomic_file, write_text_atomically
 from lama_core.metrics.word_counts import COUNTS_FILE, count_corpus, save_corpus_counts
 from lama_core.paths import CORPUS_SUMMARY
-from tools.training.corpus.fetch_sources import open_origin
+from tools.training.corpus.fetch_sources import read_member
 from tools.training.corpus.source_list import SOURCES
-from tools.training.corpus.source_passages import CorpusSource, Passage, split_sentences, tidy
+from tools.training.corpus.source_passages import CorpusSource, Passage, tidy
 
 HELD_OUT_SHARE = 0.02
 CORPUS_FORMAT = 1
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,16 @@ class TrainingCorpus:
 
 
 def build_corpus(
-    folder: Path, *, sources: tuple[CorpusSource, ...] = SOURCES, report: Report = lambda line: None
+    folder: Path,
+    *,
+    sources: Sequence[CorpusSource] = SOURCES,
+    report: Callable[[str], None] = lambda line: None,
 ) -> TrainingCorpus:
     """Download the sources and write the corpus into `folder`, unless it is already there.
+
+    Empty passages and duplicates within a source are excluded. So are passages to train on that an
+    earlier source holds out, and the reverse. A passage that two sources have in the same part is
+    kept in both: repeated facts are learnt better.
 
     Raises UserError if a source can't be downloaded, or the folder has a corpus of other sources.
     """
@@ -59,36 +65,36 @@ def build_corpus(
         if {summary.name for summary in existing.summary} != {source.name for source in sources}:
             raise UserError(f"{folder} has a corpus of other sources: give another --run")
         return existing
-    digests: Digests = (set(), set())
-    parts = []
+    earlier: tuple[set[bytes], set[bytes]] = (set(), set())  # digests to train on, and held out
+    all_trained: list[Passage] = []
+    summary = []
     for source in sources:
         report(f"corpus: {source.title}")
-        parts.append(_divided(source, source.passages(open_origin(source.origin)), digests))
-    return _write(folder, sources, parts)
-
-
-def corpus_from_files(files: list[Path], folder: Path) -> TrainingCorpus:
-    """Build a corpus from the user's text files; a file's share is its proportion of the words.
-
-    Blank lines separate paragraphs, and long paragraphs are cut at sentence ends.
-    Raises UserError for a file that is missing, empty or not UTF-8 text.
-    """
-    sources, parts = [], []
-    for number, file in enumerate(files):
-        passages = [Passage(f"{i}", text) for i, text in enumerate(_read_passages(file))]
-        source = replace(
-            SOURCES[0],
-            name=f"file-{number}",
-            title=file.name,
-            licence="the user's",
-            held_out=len(passages) >= 50,
-        )
-        sources.append(source)
-        parts.append(_divided(source, passages))
-    n_words = [_n_words(train) for train, _ in parts]
-    total = sum(n_words)
-    sources = [replace(source, share=n / total) for source, n in zip(sources, n_words, strict=True)]
-    return _write(folder, sources, parts)
+        parts: tuple[list[Passage], list[Passage]] = ([], [])  # to train on, and held out
+        seen: set[bytes] = set()
+        for passage in source.passages(partial(read_member, source.origin)):
+            held_out = source.held_out and is_held_out(source.name, passage.key)
+            digest = hashlib.blake2b(passage.text.lower().encode(), digest_size=8).digest()
+            if passage.text and digest not in seen and digest not in earlier[not held_out]:
+                seen.add(digest)
+                earlier[held_out].add(digest)
+                parts[held_out].append(passage)
+        for suffix, passages in zip(("", ".held-out")[: 1 + source.held_out], parts, strict=False):
+            with (
+                atomic_file(folder / f"{source.name}{suffix}.txt") as part,
+                part.open("w", encoding="utf-8") as stream,
+            ):
+                stream.writelines(tidy(passage.text) + "\n" for passage in passages)
+        train, kept = parts
+        n_words = sum(len(passage.text.split()) for passage in train)
+        numbers = (source.share, len(train), n_words, len(kept))
+        summary.append(SourceSummary(source.name, source.title, source.licence, *numbers))
+        all_trained += train
+    counts = count_corpus((passage.text, passage.entities) for passage in all_trained)
+    save_corpus_counts(counts, folder / COUNTS_FILE)
+    text = json.dumps({"format": CORPUS_FORMAT, "sources": [asdict(s) for s in summary]}, indent=1)
+    write_text_atomically(folder / CORPUS_SUMMARY, text + "\n")
+    return open_corpus(folder)
 
 
 def open_corpus(folder: Path) -> TrainingCorpus:
@@ -114,87 +120,3 @@ def is_held_out(source: str, key: str) -> bool:
     family = source.split("-")[0] if source.startswith("wordnet") else source
     digest = hashlib.sha256(f"{family}\t{key}".encode()).digest()
     return int.from_bytes(digest[:4], "big") < HELD_OUT_SHARE * 2**32
-
-
-PassageSplit = tuple[list[Passage], list[Passage]]
-"""(passages to train on, held-out passages)."""
-
-Digests = tuple[set[bytes], set[bytes]]
-"""(digests of the training passages, digests of the held-out passages) of all sources so far."""
-
-
-def _divided(
-    source: CorpusSource, passages: Iterable[Passage], earlier: Digests | None = None
-) -> PassageSplit:
-    """Divide a source's passages into training and held-out passages.
-
-    With `earlier`, which is updated, empty passages and duplicates within the source are excluded.
-    So are passages to train on that an earlier source holds out, and the reverse. A passage that
-    two sources have in the same part is kept in both: repeated facts are learnt better.
-    """
-    parts: PassageSplit = ([], [])
-    seen: set[bytes] = set()
-    for passage in passages:
-        held_out = source.held_out and is_held_out(source.name, passage.key)
-        if earlier is not None:
-            digest = hashlib.blake2b(passage.text.lower().encode(), digest_size=8).digest()
-            if not passage.text or digest in seen or digest in earlier[not held_out]:
-                continue
-            seen.add(digest)
-            earlier[held_out].add(digest)
-        parts[held_out].append(passage)
-    return parts
-
-
-def _write(
-    folder: Path, sources: Sequence[CorpusSource], parts: Sequence[PassageSplit]
-) -> TrainingCorpus:
-    """Write the files of each source, then the word counts, and the summary last."""
-    folder.mkdir(parents=True, exist_ok=True)
-    summary = []
-    for source, (train, held_out) in zip(sources, parts, strict=True):
-        _write_lines(folder / f"{source.name}.txt", train)
-        if source.held_out:
-            _write_lines(folder / f"{source.name}.held-out.txt", held_out)
-        summary.append(
-            SourceSummary(
-                source.name,
-                source.title,
-                source.licence,
-                source.share,
-                len(train),
-                _n_words(train),
-                len(held_out),
-            )
-        )
-    texts = ((passage.text, passage.entities) for train, _ in parts for passage in train)
-    save_corpus_counts(count_corpus(texts), folder / COUNTS_FILE)
-    text = json.dumps({"format": CORPUS_FORMAT, "sources": [asdict(s) for s in summary]}, indent=1)
-    write_text_atomically(folder / CORPUS_SUMMARY, text + "\n")
-    return open_corpus(folder)
-
-
-def _write_lines(path: Path, passages: Iterable[Passage]) -> None:
-    with atomic_file(path) as part, part.open("w", encoding="utf-8") as stream:
-        stream.writelines(tidy(passage.text) + "\n" for passage in passages)
-
-
-def _n_words(passages: Iterable[Passage]) -> int:
-    return sum(len(passage.text.split()) for passage in passages)
-
-
-def _read_passages(path: Path) -> list[str]:
-    if not path.exists():
-        raise UserError(f"no such corpus file: {path}")
-    if path.is_dir():
-        raise UserError(f"the corpus file {path} is a folder: give the text files in it")
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"the corpus file {path} isn't UTF-8 text: save it as UTF-8") from error
-    if "\0" in text:
-        raise UserError(f"the corpus file {path} isn't text: it has null bytes")
-    paragraphs = [tidy(p) for p in text.replace("\r\n", "\n").split("\n\n") if p.strip()]
-    if not paragraphs:
-        raise UserError(f"the corpus file {path} is empty")
-    return [passage for paragraph in paragraphs for passage in split_sentences(paragraph)]

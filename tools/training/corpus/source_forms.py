@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import product
-from types import FunctionType, ModuleType
+from pathlib import Path
 from typing import Any
 
 from lama_core.metrics.sentence_forms import SLOT, SentenceForms, form_of
@@ -32,52 +32,26 @@ def corpus_forms(sources: Sequence[CorpusSource] = SOURCES) -> SentenceForms:
 @cache
 def source_forms(passages: Callable[..., Any]) -> frozenset[str]:
     """Return the sentence forms of a function that yields passages."""
-    start = _unwrapped(passages)
-    module = inspect.getmodule(start)
-    if module is None:
-        raise ValueError(f"{start} has no module, so its sentences can't be read.")
-    functions = _functions(module)
-    reached, queue = {start.__name__}, [start.__name__]
-    while queue:
-        for node in ast.walk(functions[queue.pop()]):
-            if isinstance(node, ast.Name) and node.id in functions.keys() - reached:
-                reached.add(node.id)
-                queue.append(node.id)
+    tree = ast.parse(Path(inspect.getfile(passages)).read_text(encoding="utf-8"))
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    reached = [passages.__name__]
+    for name in reached:
+        called = (node.id for node in ast.walk(functions[name]) if isinstance(node, ast.Name))
+        reached += {one for one in called if one in functions}.difference(reached)
     return frozenset(form for name in reached for form in _forms(functions[name]))
-
-
-def _unwrapped(passages: Callable[..., Any]) -> FunctionType:
-    """Return the wrapped function, if `passages` is a closure that calls another function."""
-    inner = [
-        value
-        for value in inspect.getclosurevars(passages).nonlocals.values()
-        if isinstance(value, FunctionType)
-    ]
-    found = inner[0] if inner else passages
-    if not isinstance(found, FunctionType):
-        raise ValueError(f"{found} isn't a function, so its sentences can't be read.")
-    return found
-
-
-def _functions(module: ModuleType) -> dict[str, ast.FunctionDef]:
-    tree = ast.parse(inspect.getsource(module))
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def _forms(function: ast.FunctionDef) -> Iterator[str]:
     values = _values(function)
     for node in ast.walk(function):
-        if isinstance(node, ast.JoinedStr) and not _is_path(node):
+        if isinstance(node, ast.JoinedStr):
+            fixed = [part.value for part in node.values if isinstance(part, ast.Constant)]
+            if any("/" in str(text) for text in fixed):
+                continue  # a path or a key
             for parts in product(*(_choices(part, values) for part in node.values)):
                 form = form_of(parts)
                 if SLOT in form and form != SLOT:
                     yield form
-
-
-def _is_path(text: ast.JoinedStr) -> bool:
-    """Whether an f-string is a path or a key rather than a sentence."""
-    fixed = [part.value for part in text.values if isinstance(part, ast.Constant)]
-    return any("/" in str(part) for part in fixed)
 
 
 def _choices(part: ast.expr, values: VariableTexts) -> list[str | None]:

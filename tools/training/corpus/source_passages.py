@@ -53,14 +53,14 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def split_sentences(text: str, *, max_words: int = MAX_WORDS) -> list[str]:
-    """Return successive sentences, joined up to `max_words` words; a longer sentence is cut."""
+def split_sentences(text: str) -> list[str]:
+    """Return successive sentences, joined up to MAX_WORDS words; a longer sentence is cut."""
     runs: list[list[str]] = []
     for sentence in re.split(r"(?<=[.!?;])\s+", text):
         words = sentence.split()
         while words:
-            head, words = words[:max_words], words[max_words:]
-            if runs and len(runs[-1]) + len(head) <= max_words:
+            head, words = words[:MAX_WORDS], words[MAX_WORDS:]
+            if runs and len(runs[-1]) + len(head) <= MAX_WORDS:
                 runs[-1].extend(head)
             else:
                 runs.append(head)

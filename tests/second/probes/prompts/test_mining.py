@@ -77,15 +77,6 @@ def test_the_most_frequent_of_middle_words_are_kept_and_then_those_of_paths_alon
     ]
 
 
-def test_pooled_prompts_are_the_most_frequent_found_in_whichever_way() -> None:
-    found = mine_from_text(MIXED, CAPITAL, parser=MixedParser(), n_kept=3, n_of_path=None)
-    assert [one.prompt.template for one in found.kept] == [
-        "[X] calls [Y] .",
-        "capital of [X] is [Y] .",
-        "[X] loves [Y] .",
-    ]
-
-
 def test_names_match_as_whole_words_only() -> None:
     with pytest.raises(UserError, match="None of the 1 sentences"):
         mine_from_text(["Dantes painted Florenceville."], BORN)

@@ -14,7 +14,6 @@ from lama_core.probes.prompts.fact_queries import PreparedFacts, make_prepared_f
 from lama_core.probes.prompts.selection import (
     Ensemble,
     ensemble_answers,
-    prompt_accuracies,
     top_k_curves,
 )
 from lama_core.probes.prompts.shortlist import make_shortlist, shortlist_answers
@@ -104,7 +103,7 @@ def test_an_ensemble_is_ranked_as_its_combined_log_probabilities(tmp_path: Path)
 def test_the_curve_of_k_begins_with_the_best_prompt_alone(tmp_path: Path) -> None:
     store = _store(tmp_path)
     store.score()
-    right = prompt_accuracies(store.rows(), "raw")
+    right = (store.rows()["rank_raw"] == 1).mean(axis=1)
     curves = top_k_curves(store, [[2, 0, 1]], "raw")[0]
     assert curves["log-linear"][0] == curves["linear"][0] == pytest.approx(right[2])
     assert len(curves["linear"]) == 3

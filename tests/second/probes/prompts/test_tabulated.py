@@ -56,14 +56,12 @@ def _study(**other: Any) -> RelationStudy:
 
 def test_the_entropy_of_objects_is_in_natural_units() -> None:
     found = fact_statistics([*FACTS, FACTS[0]])  # objects a a a b c, one pair twice
-    assert (found.n_pairs, found.n_subjects, found.n_objects) == (5, 4, 3)
-    expected = -(3 / 5 * math.log(3 / 5) + 2 * (1 / 5) * math.log(1 / 5))
-    assert found.entropy == pytest.approx(expected)
+    entropy = -(3 / 5 * math.log(3 / 5) + 2 * (1 / 5) * math.log(1 / 5))
+    assert [*found.values()] == [5, 4, 3, pytest.approx(entropy)]
 
 
 def test_the_majority_is_right_on_the_most_frequent_object() -> None:
-    found = majority("aabc")
-    assert (found.micro, found.macro) == (2 / 4, 1 / 3)
+    assert majority("aabc") == {"micro": 2 / 4, "macro": 1 / 3}
 
 
 def test_the_best_mined_prompt_gains_over_the_manual_one() -> None:
@@ -81,10 +79,10 @@ def test_weights_gain_over_the_best_prompt_and_come_heaviest_first() -> None:
 
 
 def test_a_change_of_one_word_goes_from_the_worse_prompt_to_the_better() -> None:
-    (found,) = word_changes(_study(), ("man+para",))
-    assert found.change == "update"  # was -> is: the full stops don't count
-    assert (found.gain.before, found.gain.after) == ("[X] was born in [Y] .", "[X] is born in [Y].")
-    assert found.gain.gain == 4 / 4 - 2 / 4
+    ((change, found),) = word_changes(_study(), ("man+para",))
+    assert change == "update"  # was -> is: the full stops don't count
+    assert (found.before, found.after) == ("[X] was born in [Y] .", "[X] is born in [Y].")
+    assert found.gain == 4 / 4 - 2 / 4
     assert word_changes(_study(), ("mine",)) == []
 
 

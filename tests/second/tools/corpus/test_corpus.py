@@ -16,10 +16,7 @@ from tools.training.corpus.source_list import SOURCES
 from tools.training.corpus.source_passages import CorpusSource, Passage
 
 
-def test_what_two_sources_state_counts_in_both_but_is_never_held_out_of_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tools.training.corpus.build.open_origin", lambda origin: None)
+def test_what_two_sources_state_counts_in_both_but_is_never_held_out_of_one(tmp_path: Path) -> None:
     keys = {is_held_out("wordnet", key): key for key in (f"n{number:08d}" for number in range(500))}
     shared, trained, kept = "The Nile is a river.", "It is long.", "It was held out."
 

@@ -1,24 +1,23 @@
 """Training: it learns, it repeats itself, and a stopped run goes on as if it had not stopped."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tiny_encoder import COUNTRIES
+from tiny_encoder import COUNTRIES, one_source
 
 from lama_core.errors import UserError
-from tools.training.checkpoints import find_checkpoints
+from tools.training.evaluate import UNIFORM
 from tools.training.history import count_readings
-from tools.training.loss import ROWS, mean_cross_entropy
-from tools.training.masking import CONTENT, STARTS_WORD, MaskingPlan, draw_mask, draw_uniform_mask
+from tools.training.masking import CONTENT, STARTS_WORD, MaskingPlan, draw_mask
 from tools.training.modelling import hidden_logits, load_encoder, load_tokenizer
-from tools.training.recipe import prepare
-from tools.training.train import Settings, Trained, train
+from tools.training.recipe import Ready, prepare
+from tools.training.train import Settings, train
 
 SETTINGS = Settings(
     steps=200,
@@ -28,22 +27,25 @@ SETTINGS = Settings(
     head_learning_rate=5e-3,
     warmup_steps=10,
     decay_steps=50,
-    precision="fp32",
     threads=1,
 )
+
+
+def prepared(settings: Settings, encoder: Path, folder: Path) -> Ready:
+    """Prepare training in `folder`."""
+    return prepare(settings, encoder=encoder, sources=(one_source(),), folder=folder)
 
 
 def run(
     settings: Settings,
     encoder: Path,
-    text: Path,
     folder: Path,
     stop_after: int | None = None,
     on_milestone: Callable[[int], None] = lambda step: None,
-) -> tuple[Trained, torch.nn.Module]:
-    """Prepare and train in `folder`; what training gives, and the model."""
-    ready = prepare(settings, encoder=encoder, corpus_files=[text], folder=folder)
-    trained = train(
+) -> tuple[list[float], Any]:
+    """Prepare and train in `folder`; the losses, and the model."""
+    ready = prepared(settings, encoder, folder)
+    losses = train(
         ready.model,
         ready.sampler,
         settings,
@@ -53,81 +55,44 @@ def run(
         stop_after=stop_after,
         on_milestone=on_milestone,
     )
-    return trained, ready.model
+    return losses, ready.model
 
 
 @pytest.fixture(scope="module")
 def whole_run(
     tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Trained, torch.nn.Module]:
+) -> tuple[list[float], Any]:
     """200 steps from scratch, without a stop."""
-    from tiny_encoder import write_text
-
-    folder = tmp_path_factory.mktemp("whole")
-    return run(SETTINGS, tiny_encoder, write_text(folder / "text.txt"), folder / "run")
+    return run(SETTINGS, tiny_encoder, tmp_path_factory.mktemp("whole"))
 
 
-def test_200_steps_lower_the_loss(whole_run: tuple[Trained, torch.nn.Module]) -> None:
-    losses = whole_run[0].losses
+def test_200_steps_lower_the_loss(whole_run: tuple[list[float], Any]) -> None:
+    losses, _ = whole_run
     assert len(losses) == 200
     assert np.mean(losses[-20:]) < 0.5 * np.mean(losses[:20])
 
 
 def test_a_run_stopped_half_way_ends_with_the_same_weights(
-    whole_run: tuple[Trained, torch.nn.Module], tiny_encoder: Path, text_file: Path, tmp_path: Path
+    whole_run: tuple[list[float], Any], tiny_encoder: Path, tmp_path: Path
 ) -> None:
-    first, _ = run(SETTINGS, tiny_encoder, text_file, tmp_path / "run", stop_after=100)
-    second, model = run(SETTINGS, tiny_encoder, text_file, tmp_path / "run")
-    assert (first.first_step, second.first_step) == (0, 100)
-    assert first.losses + second.losses == whole_run[0].losses
+    steps: list[int] = []
+    first, _ = run(SETTINGS, tiny_encoder, tmp_path, 100, steps.append)
+    second, model = run(SETTINGS, tiny_encoder, tmp_path, None, steps.append)
+    assert (len(first), len(second)) == (100, 100)
+    assert first + second == whole_run[0]
+    assert steps == [0, 1, 2, 4, 8, 16, 32, 64, 128, 200]
     for name, value in whole_run[1].named_parameters():
         assert torch.equal(value, dict(model.named_parameters())[name]), name
 
 
-def test_a_checkpoint_of_other_settings_is_refused(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path
-) -> None:
-    run(SETTINGS, tiny_encoder, text_file, tmp_path / "run", stop_after=2)
-    with pytest.raises(UserError, match="learning_rate"):
-        run(replace(SETTINGS, learning_rate=1e-3), tiny_encoder, text_file, tmp_path / "run")
-
-
-def test_a_full_disk_stops_the_run_and_keeps_the_last_checkpoint_whole(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "run"
-    run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
-    usage = type("Usage", (), {"free": 1000})
-    with monkeypatch.context() as full:
-        full.setattr(shutil, "disk_usage", lambda path: usage)
-        with pytest.raises(UserError, match="no room for a checkpoint"):
-            run(SETTINGS, tiny_encoder, text_file, folder, stop_after=5)
-    assert [path.name for path in find_checkpoints(folder)] == ["step-00000005"]
-    trained, _ = run(SETTINGS, tiny_encoder, text_file, folder, stop_after=1)
-    assert trained.first_step == 5
-
-
-@pytest.mark.parametrize("n", [1, ROWS, 2 * ROWS + 11])
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
-def test_loss_and_gradient_are_torchs(n: int, kind: torch.dtype) -> None:
-    drawn = torch.Generator().manual_seed(n)
-    logits = (4 * torch.randn(n, 701, generator=drawn)).to(kind)
-    targets = torch.randint(0, 701, (n,), generator=drawn)
-    ours, theirs = logits.clone().requires_grad_(), logits.clone().requires_grad_()
-
-    loss = mean_cross_entropy(ours, targets)
-    expected = torch.nn.functional.cross_entropy(theirs.float(), targets)
-    (3 * loss).backward()  # type: ignore[no-untyped-call]
-    (3 * expected).backward()  # type: ignore[no-untyped-call]
-
-    torch.testing.assert_close(loss.detach(), expected.detach(), rtol=1e-5, atol=1e-6)
-    assert ours.grad is not None and ours.grad.dtype == kind
-    tolerance = 1e-6 if kind == torch.float32 else 2e-2
-    torch.testing.assert_close(ours.grad, theirs.grad, rtol=tolerance, atol=1e-8)
+def test_a_checkpoint_of_other_settings_is_refused(tiny_encoder: Path, tmp_path: Path) -> None:
+    run(SETTINGS, tiny_encoder, tmp_path, stop_after=2)
+    with pytest.raises(UserError, match="has other settings"):
+        run(replace(SETTINGS, learning_rate=1e-3), tiny_encoder, tmp_path)
 
 
 def test_hidden_logits_are_those_of_the_whole_model(tiny_encoder: Path) -> None:
-    tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder).eval()
+    tokenizer, model = load_tokenizer(tiny_encoder), load_encoder(tiny_encoder)
     encoded = tokenizer(["The city of [MASK] is old.", "[MASK] is great."], padding=True,
                         return_tensors="pt")  # fmt: skip
     hidden = encoded["input_ids"] == tokenizer.mask_token_id
@@ -146,7 +111,8 @@ def test_specials_and_padding_are_never_hidden() -> None:
 
 
 def test_uniform_masks_hide_the_stated_part() -> None:
-    hidden = draw_uniform_mask(np.full(40, 22), 22, 0.15, np.random.default_rng(0))
+    flags = np.full((40, 22), STARTS_WORD, dtype=np.uint8)
+    hidden = draw_mask(flags, np.full(40, 22), UNIFORM, np.random.default_rng(0))
     assert hidden.sum(axis=1).tolist() == [3] * 40  # 20 tokens between the specials, 15 % of them
 
 
@@ -165,13 +131,12 @@ PAIRS = [(city.title(), gold.title()) for city, gold in COUNTRIES.items()]
 
 @pytest.mark.parametrize(("max_length", "some"), [(24, True), (8, False)])
 def test_readings_are_those_of_the_batches(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path, max_length: int, some: bool
+    tiny_encoder: Path, tmp_path: Path, max_length: int, some: bool
 ) -> None:
     settings = replace(SETTINGS, steps=20, max_length=max_length)
-    folder = tmp_path / "run"
-    run(settings, tiny_encoder, text_file, folder)
-    found = count_readings([folder], tiny_encoder, [*PAIRS, ("Paris", "Italy")], [0, 1, 16, 20])
-    ready = prepare(settings, encoder=tiny_encoder, corpus_files=[text_file], folder=folder)
+    run(settings, tiny_encoder, tmp_path)
+    found = count_readings([tmp_path], tiny_encoder, [*PAIRS, ("Paris", "Italy")], [0, 1, 16, 20])
+    ready = prepared(settings, tiny_encoder, tmp_path)
     for step in (0, 1, 16, 20):
         texts = [
             set(ready.tokenizer.convert_ids_to_tokens(row))
@@ -185,12 +150,10 @@ def test_readings_are_those_of_the_batches(
     assert any(found.counts[pair][-1] for pair in PAIRS) is some  # 8 tokens end before the country
 
 
-def test_readings_of_a_continued_model_are_added(
-    tiny_encoder: Path, text_file: Path, tmp_path: Path
-) -> None:
+def test_readings_of_a_continued_model_are_added(tiny_encoder: Path, tmp_path: Path) -> None:
     folders = [tmp_path / "first", tmp_path / "second"]
     for seed, folder in enumerate(folders):
-        run(replace(SETTINGS, steps=4, seed=seed), tiny_encoder, text_file, folder)
+        run(replace(SETTINGS, steps=4, seed=seed), tiny_encoder, folder)
     first, second = (count_readings([one], tiny_encoder, PAIRS, [2, 4]) for one in folders)
     both = count_readings(folders, tiny_encoder, PAIRS, [4, 6, 8])
     assert any(second.counts[pair][-1] for pair in PAIRS)

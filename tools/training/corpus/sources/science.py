@@ -40,10 +40,12 @@ def element_passages(read: ReadMember) -> Iterator[Passage]:
         connection.close()
     for row in rows:
         name = row["name"]
-        yield Passage(
-            name, f"{name} is a chemical element with the symbol {row['symbol']}.", (name,)
+        yield from (
+            Passage(
+                name, f"{name} is a chemical element with the symbol {row['symbol']}.", (name,)
+            ),
+            Passage(name, f"The element number {row['atomic_number']} is {name}.", (name,)),
         )
-        yield Passage(name, f"The element number {row['atomic_number']} is {name}.", (name,))
         for label in ("description", "name_origin", "uses", "sources"):
             if row[label]:
                 lead = "The name of this element, " if label == "name_origin" else ""

@@ -11,11 +11,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tools.training.corpus.fetch_sources import ReadMember
+from tools.training.corpus.fetch_sources import ReadMember, read_member
 from tools.training.corpus.source_passages import Passage, drawn, tidy, with_article
 from tools.training.corpus.sources.factbook import Country, countries
 from tools.training.corpus.sources.lexicon import LANGUAGE_NAMES, NATIONALITIES
-from tools.training.corpus.sources.places import CITIES, CONTINENTS, COUNTRIES
+from tools.training.corpus.sources.places import CITIES, CONTINENTS, COUNTRIES, GEONAMES
 
 FORMS_OF_A_FACT = 6
 FORMS_BY_NAMES = {20: 1, 35: 2, 45: 4, 55: 7, 65: 10, 80: 14}
@@ -61,10 +61,11 @@ def city_passages(read: ReadMember) -> Iterator[Passage]:
                 yield Passage(key, tidy(text), (name, where))
 
 
-def well_known_cities(read: ReadMember) -> dict[str, list[str]]:
+def well_known_cities() -> dict[str, list[str]]:
     """Return the cities with many names by country code; larger ones several times."""
     cities: dict[str, list[str]] = defaultdict(list)
-    for city in sorted(json.loads(read(CITIES)).values(), key=lambda city: -city["population"]):
+    table = json.loads(read_member(GEONAMES, CITIES))
+    for city in sorted(table.values(), key=lambda city: -city["population"]):
         if _n_forms(len(set(city["alternatenames"]))) > 1:
             times = 1 + city["population"] // 100_000
             cities[city["countrycode"]] += [city["name"]] * times
@@ -191,9 +192,11 @@ def _facts(c: Country) -> Iterator[tuple[str, ...]]:
     if c.continent:
         yield _continent(c.name, c.continent)
     if c.capital:
-        yield _capital(c.name, c.capital)
-        yield _capital_city(c.name, c.capital, c.adjective)
-        yield _continent(c.capital, c.continent)
+        yield from (
+            _capital(c.name, c.capital),
+            _capital_city(c.name, c.capital, c.adjective),
+            _continent(c.capital, c.continent),
+        )
     for language in c.official:
         yield _official(c.name, language)
     for language in c.languages:

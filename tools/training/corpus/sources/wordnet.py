@@ -6,7 +6,7 @@ examples in double quotes.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tools.training.corpus.fetch_sources import ReadMember
@@ -44,6 +44,10 @@ class Synset:
         """Return the keys of the synsets that `symbol` points to."""
         return [target for found, target in self.pointers if found == symbol]
 
+    def words(self, symbol: str, synsets: "Mapping[str, Synset]") -> list[str]:
+        """Return the first word of each synset that `symbol` points to."""
+        return [synsets[target].lemmas[0] for target in self.targets(symbol)]
+
 
 def read_synsets(read: ReadMember) -> dict[str, Synset]:
     """Return all synsets by key: a letter for the part of speech, and the offset."""
@@ -63,8 +67,7 @@ def general_passages(read: ReadMember) -> Iterator[Passage]:
         for text in (
             *_definitions(synset, number),
             *synset.examples,
-            *_kinds(synset, synsets),
-            *_opposites(synset, synsets),
+            *_kinds_and_opposites(synset, synsets),
         ):
             yield Passage(synset.key, tidy(text), synset.lemmas if synset.targets("@i") else ())
 
@@ -129,8 +132,10 @@ def _definitions(synset: Synset, number: int) -> Iterator[str]:
     first, definition = synset.lemmas[0], synset.definition
     names = " or ".join(synset.lemmas[:3])
     if synset.pos == "n" and synset.targets("@i"):
-        yield f"{first}: {definition}."
-        yield f"{synset.lemmas[-1]} is {definition}."
+        yield from (
+            f"{first}: {definition}.",
+            f"{synset.lemmas[-1]} is {definition}.",
+        )
         return
     if synset.pos == "n":
         choices = (
@@ -159,25 +164,22 @@ def _definitions(synset: Synset, number: int) -> Iterator[str]:
     yield choices[(number + 1) % 4]
 
 
-def _kinds(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
-    if synset.pos != "n":
-        return
-    for target in synset.targets("@"):
-        kind = synsets[target].lemmas[0]
-        yield f"{with_article(synset.lemmas[0])} is a kind of {kind}."
-        if len(synset.lemmas) > 1:
-            yield f"{synset.lemmas[1]}, also called {synset.lemmas[0]}, is {with_article(kind)}."
-    for target in synset.targets("#p"):
-        whole = synsets[target].lemmas[0]
-        yield f"{with_article(synset.lemmas[0])} is part of {with_article(whole)}."
-
-
-def _opposites(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+def _kinds_and_opposites(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
+    first, *others = synset.lemmas
+    if synset.pos == "n":
+        for kind in synset.words("@", synsets):
+            yield f"{with_article(first)} is a kind of {kind}."
+            for other in others[:1]:
+                yield f"{other}, also called {first}, is {with_article(kind)}."
+        for whole in synset.words("#p", synsets):
+            yield f"{with_article(first)} is part of {with_article(whole)}."
     for number, target, other_number in synset.opposites:
         word, other = synset.lemmas[number], synsets[target].lemmas[other_number]
-        yield f"The opposite of {word} is {other}."
-        yield f"{word} means the opposite of {other}."
-        yield f"Not {word} but {other}: they are opposites."
+        yield from (
+            f"The opposite of {word} is {other}.",
+            f"{word} means the opposite of {other}.",
+            f"Not {word} but {other}: they are opposites.",
+        )
 
 
 _DATES = re.compile(r"\s*\(([^()]*\d[^()]*)\)")
@@ -189,32 +191,41 @@ ROLE_END = re.compile(
 )
 
 
+def _described(gloss: str) -> str:
+    """Return a gloss with an article, unless it has one."""
+    return gloss if re.match(r"(the|an?|one|any) ", gloss) else with_article(gloss)
+
+
 def _person(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
     dates = [d for d in _DATES.findall(synset.definition) if re.search(r"\d{3}", d)]
     gloss = _DATES.sub("", synset.definition).strip()
     full = max(synset.lemmas, key=len)
     when = f" ({dates[-1]})" if dates else ""
-    article = (
-        "" if re.match(r"(the|an?|one|any) ", gloss) else "the " if gloss[:5] == "first" else ""
+    described = f"the {gloss}" if gloss.startswith("first") else _described(gloss)
+    yield from (
+        f"{full}{when} was {described}.",
+        f"{synset.lemmas[0]} was {described}.",
     )
-    described = gloss if article or re.match(r"(the|an?|one|any) ", gloss) else with_article(gloss)
-    yield f"{full}{when} was {article}{described}."
-    yield f"{synset.lemmas[0]} was {article}{described}."
-    for target in synset.targets("@i"):
-        kind = synsets[target].lemmas[0]
+    for kind in synset.words("@i", synsets):
         for name in dict.fromkeys((full, synset.lemmas[0])):
-            yield f"{name} was {with_article(kind)}."
-            yield f"{name} worked as {with_article(kind)}."
-            yield f"The occupation of {name} was {kind}."
-            yield f"{name} held the position of {kind}."
-        yield f"{full}, {kind} by profession, was {article}{described}."
+            yield from (
+                f"{name} was {with_article(kind)}.",
+                f"{name} worked as {with_article(kind)}.",
+                f"The occupation of {name} was {kind}.",
+                f"{name} held the position of {kind}.",
+            )
+        yield f"{full}, {kind} by profession, was {described}."
         if kind in FAITH_OF_OFFICE:
-            yield f"The religion of {full} was {FAITH_OF_OFFICE[kind]}."
-            yield f"{synset.lemmas[0]} believed in {FAITH_OF_OFFICE[kind]}."
+            yield from (
+                f"The religion of {full} was {FAITH_OF_OFFICE[kind]}.",
+                f"{synset.lemmas[0]} believed in {FAITH_OF_OFFICE[kind]}.",
+            )
         for field in FIELDS.get(kind, ()):
-            yield f"{full} did research in {field}."
-            yield f"{full} is known for contributions to {field}."
-            yield f"{synset.lemmas[0]} worked on {field}."
+            yield from (
+                f"{full} did research in {field}.",
+                f"{full} is known for contributions to {field}.",
+                f"{synset.lemmas[0]} worked on {field}.",
+            )
     yield from _origin_of_person(full, synset.lemmas[0], gloss, synset.definition)
 
 
@@ -225,19 +236,27 @@ def _origin_of_person(full: str, short: str, gloss: str, definition: str) -> Ite
         role = ROLE_END.sub("", bare[len(nationality) :]).strip()
         adjective = "American" if nationality == "United States" else nationality
         if role:
-            yield f"{full} was {with_article(adjective)} {role}."
-            yield f"The {adjective} {role} {short} came from {country}."
-        yield f"{full} was from {country}."
-        yield f"{full} was a citizen of {country}."
+            yield from (
+                f"{full} was {with_article(adjective)} {role}.",
+                f"The {adjective} {role} {short} came from {country}.",
+            )
+        yield from (
+            f"{full} was from {country}.",
+            f"{full} was a citizen of {country}.",
+        )
         language = language_of(adjective)
         if language:
-            yield f"{full}, {with_article(adjective)} {role or 'person'}, spoke {language}."
-            yield f"{full} grew up speaking {language}."
-            yield f"{short} wrote and spoke in {language}."
+            yield from (
+                f"{full}, {with_article(adjective)} {role or 'person'}, spoke {language}.",
+                f"{full} grew up speaking {language}.",
+                f"{short} wrote and spoke in {language}.",
+            )
     found = BIRTHPLACE.search(definition)
     if found and not found.group(1).split()[0].isdigit():
-        yield f"{full} was a native of {found.group(1)}."
-        yield f"The birthplace of {short} is {found.group(1)}."
+        yield from (
+            f"{full} was a native of {found.group(1)}.",
+            f"The birthplace of {short} is {found.group(1)}.",
+        )
 
 
 _CAPITAL = re.compile(
@@ -249,34 +268,37 @@ _CAPITAL = re.compile(
 
 def _place(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
     gloss = synset.definition
-    described = gloss if re.match(r"(the|an?|one|any) ", gloss) else with_article(gloss)
     for name in (n for n in synset.lemmas[:3] if not n.startswith("capital of")):
-        yield f"{name} is {described}."
+        yield f"{name} is {_described(gloss)}."
     first = synset.lemmas[0]
-    for target in synset.targets("@i"):
-        yield f"{first} is {with_article(synsets[target].lemmas[0])}."
-    for target in synset.targets("#p"):
-        whole = synsets[target].lemmas[0]
+    kinds = synset.words("@i", synsets)
+    yield from (f"{first} is {with_article(kind)}." for kind in kinds)
+    for whole in synset.words("#p", synsets):
         for name in synset.lemmas[:2]:
-            yield f"{name} is in {whole}."
-            yield f"{name} is part of {whole}."
-            yield f"{whole} includes {name}."
-            yield f"{name} is found in {whole}."
-        for kind in synset.targets("@i"):
-            yield f"{first} is {with_article(synsets[kind].lemmas[0])} in {whole}."
-            if "capital" in synsets[kind].lemmas[0]:
-                yield f"{first} is the capital of {whole}."
-                yield f"{whole} has {first} as its capital."
+            yield from (
+                f"{name} is in {whole}.",
+                f"{name} is part of {whole}.",
+                f"{whole} includes {name}.",
+                f"{name} is found in {whole}.",
+            )
+        for kind in kinds:
+            yield f"{first} is {with_article(kind)} in {whole}."
+            if "capital" in kind:
+                yield from (
+                    f"{first} is the capital of {whole}.",
+                    f"{whole} has {first} as its capital.",
+                )
     seat = _CAPITAL.match(gloss)
     if seat:
         for name in [n for n in synset.lemmas[:3] if not n.startswith("capital")]:
-            yield f"{name} is the capital of {seat.group(1)}."
-            yield f"The capital city of {seat.group(1)} is {name}."
-            yield f"{seat.group(1)} is governed from {name}, its capital."
+            yield from (
+                f"{name} is the capital of {seat.group(1)}.",
+                f"The capital city of {seat.group(1)} is {name}.",
+                f"{seat.group(1)} is governed from {name}, its capital.",
+            )
     if synset.file_number == NATURE_FILE:
         yield from _continents(synset, synsets)
-    for target in synset.targets("%p"):
-        yield f"{first} contains {synsets[target].lemmas[0]}."
+    yield from (f"{first} contains {part}." for part in synset.words("%p", synsets))
 
 
 def _continents(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
@@ -292,26 +314,27 @@ def _continents(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
             found.append(whole.lemmas[0])
         else:
             open_wholes += whole.targets("#p")
-    for kind in synset.targets("@i"):
-        noun = synsets[kind].lemmas[0]
+    for noun in synset.words("@i", synsets):
         # Rivers have the article in English: the Nile, but Lake Victoria.
         names = [f"The {n}" if noun == "river" else n for n in synset.lemmas[:2]]
         for continent in found:
-            for name in names:
-                yield f"{name} is {with_article(noun)} in {continent}."
-            yield f"{names[0]} is {with_article(noun)} of {continent}."
-            yield f"{names[0]}, {with_article(noun)}, is in {continent}."
             called = names[0].replace("The ", "the ", 1)
-            yield f"There is {with_article(noun)} in {continent} called {called}."
-            yield f"One of the places of {continent} is {called}, {with_article(noun)}."
+            yield from (
+                *(f"{name} is {with_article(noun)} in {continent}." for name in names),
+                f"{names[0]} is {with_article(noun)} of {continent}.",
+                f"{names[0]}, {with_article(noun)}, is in {continent}.",
+                f"There is {with_article(noun)} in {continent} called {called}.",
+                f"One of the places of {continent} is {called}, {with_article(noun)}.",
+            )
         if noun == "river":
-            for target in synset.targets("#p"):
-                yield f"{names[0]} is a river in {synsets[target].lemmas[0]}."
-                yield f"{names[0]} flows through {synsets[target].lemmas[0]}."
+            for whole_name in synset.words("#p", synsets):
+                yield from (
+                    f"{names[0]} is a river in {whole_name}.",
+                    f"{names[0]} flows through {whole_name}.",
+                )
 
 
 def _thing(synset: Synset, synsets: dict[str, Synset]) -> Iterator[str]:
-    for name in synset.lemmas[:3]:
-        yield f"{name} is {synset.definition}."
-    for target in synset.targets("@i"):
-        yield f"{synset.lemmas[0]} is {with_article(synsets[target].lemmas[0])}."
+    kinds = synset.words("@i", synsets)
+    yield from (f"{name} is {synset.definition}." for name in synset.lemmas[:3])
+    yield from (f"{synset.lemmas[0]} is {with_article(kind)}." for kind in kinds)
