@@ -20,6 +20,7 @@ from lama_core.datasets import bats, formats, lama, lpaqa
 from lama_core.datasets.aliases import ALIASES_FILE, with_aliases
 from lama_core.datasets.dataset import (
     ITEMS,
+    SQUAD_RELATION,
     AnalogyDataset,
     AnyDataset,
     Content,
@@ -328,12 +329,10 @@ def relations_file_for(path: Path) -> Path | None:
 
 def listing() -> list[Listed]:
     """Return the rows of starter datasets, then published sources, then other imports."""
+    folders = zip(_STARTERS.values(), (starter_dir(), starter_analogies_dir()), strict=True)
     rows = [
-        _listed(_STARTERS[data.name], n_relations(data), data.n_items, path=str(folder))
-        for data, folder in (
-            (load_dataset(STARTER), starter_dir()),
-            (load_analogies(STARTER_ANALOGIES), starter_analogies_dir()),
-        )
+        _listed(starter, *_count_lines(folder, starter.kind), path=str(folder))
+        for starter, folder in folders
     ]
     present = {row.name: row for row in _installed()}
     all_published = {source.name: _listed(source, installed=False) for source in published.SOURCES}
@@ -400,3 +399,14 @@ def write_record(folder: Path, dataset: AnyDataset, kind: Content) -> None:
         "size": None,
     }
     (folder / RECORD_FILE).write_bytes(orjson.dumps(fields, option=orjson.OPT_INDENT_2))
+
+
+def _count_lines(folder: Path, kind: Content) -> tuple[int, int]:
+    """Count the relations and facts of a starter dataset by lines; all its lines are usable."""
+    if kind == "analogies":
+        files = sorted(folder.rglob("*.txt"))
+        return len(files), sum(file.read_bytes().count(b"\n") for file in files)
+    files = [f for f in sorted(folder.rglob("*.jsonl")) if f.name != "relations.jsonl"]
+    n_relations = (folder / "relations.jsonl").read_bytes().count(b"\n")
+    has_questions = (folder / SQUAD_RELATION / "test.jsonl").is_file()
+    return n_relations + has_questions, sum(file.read_bytes().count(b"\n") for file in files)
