@@ -105,14 +105,14 @@ class CausalBatch:
 
     def _pass(self, ids: torch.Tensor) -> torch.Tensor:
         """Read tokens after those in the cache; return the logits after the last ones."""
-        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": self.mask, "use_cache": True}
-        if self.cache is not None:
-            inputs["past_key_values"] = self.cache
+        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": self.mask}
         if self.takes_positions:
             positions = (self.mask.cumsum(1) - 1).clamp(min=0) + self.model.first_place
             inputs["position_ids"] = positions[:, -ids.shape[1] :]
         where = (torch.arange(len(ids)), torch.full((len(ids),), ids.shape[1] - 1))
-        logits, output = self.model.forward(where, **inputs)
+        logits, output = self.model.forward(
+            where, **inputs, past_key_values=self.cache, use_cache=True
+        )
         self.cache = output.past_key_values
         return logits
 
