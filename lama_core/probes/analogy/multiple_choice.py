@@ -186,7 +186,25 @@ class QuestionsAnswer:
                 {
                     **model.model_json(),
                     **_shares_json(model.shares),
-                    "questions": [_answer_json(answer) for answer in model.answers],
+                    "questions": [
+                        {
+                            "group": question.group,
+                            "stem": list(question.stem),
+                            "chosen": list(answer.chosen.pair),
+                            "right_choice": list(question.choices[question.answer]),
+                            "rank": answer.rank,
+                            "is_right": answer.is_right,
+                            "choices": [
+                                {
+                                    "rank": pair.rank,
+                                    "pair": list(pair.pair),
+                                    "log_perplexity": pair.log_perplexity,
+                                }
+                                for pair in answer.pairs
+                            ],
+                        }
+                        for question, answer in zip(self.questions, model.answers, strict=True)
+                    ],
                 }
                 for model in self.models
             ],
@@ -247,22 +265,6 @@ def _shares(answers: Iterable[tuple[ChoiceQuestion, bool]]) -> Shares:
 def _shares_json(shares: Shares) -> dict[str, Any]:
     groups = [{"group": name, **one.to_json()} for name, one in shares.items() if name is not None]
     return {**shares[None].to_json(), "groups": groups}
-
-
-def _answer_json(answer: QuestionAnswer) -> dict[str, Any]:
-    question = answer.question
-    return {
-        "group": question.group,
-        "stem": list(question.stem),
-        "chosen": list(answer.chosen.pair),
-        "right_choice": list(question.choices[question.answer]),
-        "rank": answer.rank,
-        "is_right": answer.is_right,
-        "choices": [
-            {"rank": pair.rank, "pair": list(pair.pair), "log_perplexity": pair.log_perplexity}
-            for pair in answer.pairs
-        ],
-    }
 
 
 def _answer(request: QuestionsRequest) -> QuestionsAnswer:

@@ -14,9 +14,9 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -135,7 +135,8 @@ def _open(source: str) -> Iterator[Iterator[str]]:
                 file = opened.enter_context(opened.enter_context(ZipFile(file)).open(inner))
             if opener := OPENERS.get(Path(inner or path.name).suffix):
                 file = opened.enter_context(opener(file, "rb"))
-            yield _decode(file)
+            lines = iter(partial(file.readline, MAX_LINE), b"")
+            yield (line.decode("utf-8", errors="replace") for line in lines)
     except BROKEN as error:
         raise UserError(f"{source}: the word vectors can't be read ({error}).") from error
 
@@ -144,11 +145,6 @@ def _outer(source: str) -> Path:
     """Return the file of a source, or the archive that contains it."""
     outer = source.partition("!")[0]
     return _package_file(outer) if outer.startswith(PACKAGE) else user_path(outer)
-
-
-def _decode(stream: IO[bytes]) -> Iterator[str]:
-    while line := stream.readline(MAX_LINE):
-        yield line.decode("utf-8", errors="replace")
 
 
 def _package_file(source: str) -> Path:
