@@ -140,9 +140,8 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
 
 def panels(shown: Shown[MentionsRequest, pd.DataFrame]) -> list[Figure]:
     """Return the figure in parts: mentions in training texts, and frequencies."""
-    rates = shown.frame["text"] == PER_BILLION
-    parts = (shown.frame[~rates], shown.frame[rates])
-    return [_figure(shown, part.reset_index(drop=True)) for part in parts if len(part)]
+    parts = shown.frame.groupby(shown.frame["text"] == PER_BILLION)
+    return [_figure(shown, part.reset_index(drop=True)) for _, part in parts]
 
 
 def _figure(shown: Shown[MentionsRequest, pd.DataFrame], frame: pd.DataFrame) -> Figure:
@@ -153,10 +152,10 @@ def _figure(shown: Shown[MentionsRequest, pd.DataFrame], frame: pd.DataFrame) ->
     rates = bool(is_rate.all())
     alone = [shown.names[str(run)] for run in frame["run"].unique()]
     where = PER_MILLION if rates else " in the training text"
-    enough = frame[frame["n"] >= LEAST_FACTS]
+    rows = _drawn(frame)
     drawn = share_bars(
         shown,
-        _drawn(frame),
+        rows,
         Axis(
             column="mentions",
             title=f"mentions of the {of}" + PER_MILLION * rates,
@@ -171,13 +170,11 @@ def _figure(shown: Shown[MentionsRequest, pd.DataFrame], frame: pd.DataFrame) ->
         + f", {', '.join(alone)}" * (len(alone) == 1 < len(shown.infos)),
     )
     few = f"; ranges of fewer than {LEAST_FACTS} {shown.counts} aren't drawn"
-    few *= 0 < len(enough) < len(frame)
-    rates_of_all = shown.frame["text"] == PER_BILLION
-    parts = (shown.frame[~rates_of_all], shown.frame[rates_of_all])
-    highs = [high for part in parts for high in _drawn(part)["high"].dropna()]  # of all panels
-    value = drawn.value
-    if highs:
-        value = replace(value, ends=(0, min(1.0, 1.05 * max(highs))))
+    few *= len(rows) < len(frame)
+    parts = shown.frame.groupby(shown.frame["text"] == PER_BILLION)
+    highs = [high for _, part in parts for high in _drawn(part)["high"].dropna()]  # of all panels
+    ends = (0, min(1.0, 1.05 * max(highs))) if highs else None
+    value = replace(drawn.value, ends=ends)
     return replace(drawn, shape="lines", value=value, caption=drawn.caption + few)
 
 
