@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from lama_core.metrics.comparison import Comparison
-from lama_core.metrics.intervals import Interval, mean_share_intervals
+from lama_core.metrics.intervals import Interval
 from lama_core.metrics.relation_figures import METRICS, Metric
+from lama_core.metrics.score_tables import means_of
 from lama_core.rounding import percent
 
 # Why the scores of chosen facts aren't comparable.
@@ -63,20 +64,14 @@ def overall(scores: pd.DataFrame) -> pd.DataFrame:
     """
     lines = []
     for name, part in scores.groupby("name", sort=False):
-        known = part[part["n"] > 0]
-        columns = (*METRICS, "p_at_k", "chance")
-        line: dict[str, object] = dict.fromkeys(
-            (*columns, "low", "high", "over_facts"), float("nan")
-        )
-        if len(known):
-            line |= {column: float(known[column].to_numpy(float).mean()) for column in columns}
-            n = known["n"].to_numpy(np.int64)
-            hits = np.rint(known["p_at_k"].to_numpy(float) * n)
-            ends = mean_share_intervals(hits, n)
-            line |= {"low": float(ends.low), "high": float(ends.high)}
-            line["over_facts"] = float(hits.sum() / n.sum())
+        known, columns = part[part["n"] > 0], [*METRICS, "p_at_k", "chance"]
         counts = {"n": int(part["n"].sum()), "n_excluded": int(part["n_excluded"].sum())}
-        lines.append({"name": name, "n_relations": len(known)} | counts | line)
+        over_facts = float("nan")
+        if len(known):
+            n = known["n"].to_numpy()
+            over_facts = float(np.rint(known["p_at_k"].to_numpy(float) * n).sum() / n.sum())
+        means = means_of(known, columns) | {"over_facts": over_facts}
+        lines.append({"name": name, "n_relations": len(known)} | counts | means)
     return pd.DataFrame(lines)
 
 

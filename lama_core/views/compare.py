@@ -264,22 +264,21 @@ class CompareView(View[CompareRequest, Compared]):
         else:
             table = table.assign(row=table["relation"].map(shown.labels))
             table = table.sort_values("difference", kind="stable")
-        lines = [
-            said(
-                line["row"],
-                f"difference {percent(line['difference'], signed=True)} points",
-                said_interval(line["low"], line["high"], signed=True),
-                f"{line['n']:,} {shown.found.units}; only A right: {line['only_a']:,}, only B "
-                f"right: {line['only_b']:,}",
-            )
-            for line in table.to_dict("records")
-        ]
         a, b = (shown.names[info.id] for info in shown.infos)
         data = ", ".join(dict.fromkeys(info.dataset for info in shown.infos))
         return Figure(
             shape="points",
             frame=table.assign(
-                said=lines,
+                said=[
+                    said(
+                        line["row"],
+                        f"difference {percent(line['difference'], signed=True)} points",
+                        said_interval(line["low"], line["high"], signed=True),
+                        f"{line['n']:,} {shown.found.units}; only A right: {line['only_a']:,}, "
+                        f"only B right: {line['only_b']:,}",
+                    )
+                    for line in table.to_dict("records")
+                ],
                 ahead=np.sign(table["difference"]).map({1.0: "b", -1.0: "a", 0.0: "neither"}),
                 unsure=~((table["low"] > 0) | (table["high"] < 0)),
             ),

@@ -159,10 +159,15 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
             for line in table.to_dict("records")
         ]
         by = [_named(shown.names, line) for line in table.to_dict("records")]
-        text = [f"{percent(value)} %" for value in table["share"]]
         return Figure(
             shape="bars",
-            frame=table.assign(said=lines, known_by=by, text=text, series="", by=ALL),
+            frame=table.assign(
+                said=lines,
+                known_by=by,
+                text=[f"{percent(value)} %" for value in table["share"]],
+                series="",
+                by=ALL,
+            ),
             by=Axis(column="known_by", title="known by exactly"),
             value=Axis(
                 column="share",

@@ -90,17 +90,18 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
         )
         bins = dict.fromkeys(frame["margin"])
         frame = frame[frame["n"] > 0]
-        lines = [
-            said(
-                f"{shown.names[line['run']]}, first answer {_side(line)}",
-                f"margin {line['margin']}: {line['n']:,} {shown.counts}",
-                f"{percent(line['share'])} % of its {shown.counts}",
-            )
-            for line in frame.to_dict("records")
-        ]
         return Figure(
             shape="columns",
-            frame=frame.assign(said=lines),
+            frame=frame.assign(
+                said=[
+                    said(
+                        f"{shown.names[line['run']]}, first answer {_side(line)}",
+                        f"margin {line['margin']}: {line['n']:,} {shown.counts}",
+                        f"{percent(line['share'])} % of its {shown.counts}",
+                    )
+                    for line in frame.to_dict("records")
+                ]
+            ),
             by=Axis(
                 column="margin",
                 title="margin of the right answer (log-probability)",
