@@ -129,8 +129,8 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
             small = small_runs(infos)
             chosen = [run for run in runs if run.info.id not in small]
         chosen = [*align(chosen)]
-        aligned = [run.info for run in chosen if run.info.beside]
-        given = {info.id: info for info in (one for run in aligned for one in run.beside)}
+        shared = [run.info for run in chosen if run.info.beside]
+        given = {info.id: info for info in (one for run in shared for one in run.beside)}
         exact_to = [run.info.exact_to for run in chosen if run.info.exact_to is not None]
         note = "Runs of the same data and prompts are scored on the facts that all of them count."
         if small_ones := described_small([*given.values()], {name: name for name in given}):
@@ -143,9 +143,9 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
                 " Runs with different candidates are ranked on the candidates that all of them "
                 f"share: P@k is exact up to k = {min(exact_to)}."
             )
-        elif any(differing_candidates(info.beside) for info in aligned):
+        elif any(differing_candidates(info.beside) for info in shared):
             note += " Some runs have different candidates: fewer candidates give better ranks."
-        if aligned:
+        if shared:
             request.on_note(f"{note} To score each run on all its facts, pass --unaligned.")
     return chosen
 

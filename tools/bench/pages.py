@@ -14,11 +14,12 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import pandas as pd
+
 from lama_core import metrics
 from lama_core.metrics import BYS, relation_figures, relation_precision, summarise
 from lama_core.metrics.confusion import confusion
 from lama_core.metrics.fact_answers import AnswerFilter, fallbacks, join_answers
-from lama_core.metrics.score_tables import RelationPrecision
 from lama_core.metrics.slices import slice_table
 from lama_core.paths import IMPORT_ROOT
 from lama_core.runs.info import Run, read_info
@@ -98,7 +99,7 @@ def clicks(n_facts: int, repetitions: int) -> list[BenchRow]:
         figures = [relation_figures(run) for run in runs]
         precisions = [relation_precision(run, 1) for run in runs]
 
-        def tables(precision: Sequence[RelationPrecision], relations: Sequence[str] = ()) -> None:
+        def tables(precision: Sequence[pd.DataFrame], relations: Sequence[str] = ()) -> None:
             for by in BYS:
                 summarise(list(zip(figures, precision, strict=True)), by=by, relations=relations)
 
