@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from lama_core.metrics.comparison import Comparison
-from lama_core.metrics.intervals import Interval
 from lama_core.metrics.relation_figures import METRICS, Metric
 from lama_core.metrics.score_tables import means_of
 from lama_core.rounding import percent
@@ -175,21 +174,16 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
     sign = 1 if mean.difference > 0 else -1
     first, second = titles[::-sign]
     best, other = (mean.a, mean.b)[::-sign]
+    points = percent(sign * mean.difference)
+    low, high = sorted((sign * mean.interval.low, sign * mean.interval.high))
     said = (
-        f"{first} is ahead of {second} by {_points(mean.difference, mean.interval, sign)}: "
+        f"{first} is ahead of {second} by {points} points ({percent(low)} to {percent(high)}): "
         f"{percent(best)} % against {percent(other)} % {of}{over}"
     )
     if mean.interval.includes_zero:
         return f"{said}; the interval includes 0, so the difference is not clear"
     ends = (sign * mean.sample_interval.low, sign * mean.sample_interval.high)
     return said if min(ends) > 0 or mean.p != mean.p else f"On these relations {said}"
-
-
-def _points(difference: float, interval: Interval, sign: int) -> str:
-    """Return a difference and its interval in percentage points; `sign` -1 swaps the runs."""
-    value, *ends = (sign * one for one in (difference, interval.low, interval.high))
-    low, high = sorted(ends)
-    return f"{percent(value)} points ({percent(low)} to {percent(high)})"
 
 
 def _figure(

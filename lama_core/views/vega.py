@@ -445,7 +445,12 @@ class _Drawing:
                 return broken(width)
             every = math.ceil(2.2 * size / (room(width) + 0.4 * size))  # tilted ones need this
             long = 9 * size if self.look.width is None else 0.9 * width
-            short = [_cut(label, long, size) for label in labels]
+            short = [  # of a label that is too long, the beginning
+                label
+                if _wide(label, size) <= long
+                else _lines_of(label, long - size, size)[0] + "…"
+                for label in labels
+            ]
             return [[label] if at % every == 0 else [""] for at, label in enumerate(short)]
 
         def above(width: float) -> float:
@@ -873,11 +878,6 @@ def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> lis
 def _first(lines: list[str], n: int) -> list[str]:
     """Return at most n lines; an ellipsis replaces the others."""
     return [*lines[: n - 1], f"{lines[n - 1]} …"] if len(lines) > n else lines
-
-
-def _cut(text: str, room: float, size: float) -> str:
-    """Return a text that fits into a line: its beginning, with an ellipsis, if it is longer."""
-    return text if _wide(text, size) <= room else _lines_of(text, room - size, size)[0] + "…"
 
 
 def _fitted(texts: Iterable[str], room: float, size: float) -> float:
