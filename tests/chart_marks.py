@@ -38,7 +38,9 @@ class Drawn:
     def layers(self, *kinds: str) -> Iterator[vega.Spec]:
         """Its layers with marks of these kinds, such as `rect`; all without one."""
         for layer in self.spec["layer"]:
-            if layer["mark"] != vega.QUIET and (not kinds or layer["mark"]["type"] in kinds):
+            if layer["mark"] != vega.EMPTY["mark"] and (
+                not kinds or layer["mark"]["type"] in kinds
+            ):
                 yield layer
 
     def marks(self, *kinds: str) -> list[dict[str, Any]]:
@@ -64,7 +66,7 @@ class Drawn:
 
     @property
     def keys(self) -> dict[str, dict[str, Any]]:
-        (legend,) = (one for one in self.spec["layer"] if one["mark"] == vega.QUIET)
+        (legend,) = (one for one in self.spec["layer"] if one["mark"] == vega.EMPTY["mark"])
         looks = {
             channel: encoding["scale"]["range"] for channel, encoding in legend["encoding"].items()
         }

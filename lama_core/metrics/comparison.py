@@ -362,18 +362,10 @@ def compare(
 
 def paired_difference(right_a: NDArray[np.bool_], right_b: NDArray[np.bool_]) -> Difference:
     """Return the difference over facts; right_a, right_b: bool [fact], for at least one fact."""
-    n, only_a, only_b = len(right_a), (right_a & ~right_b).sum(), (right_b & ~right_a).sum()
-    counts = (np.array([count], dtype=np.int64) for count in (only_b, only_a, n))
-    return Difference(
-        "",
-        n,
-        float(right_a.mean()),
-        float(right_b.mean()),
-        float((only_b - only_a) / n),
-        difference_intervals(*counts)[0],
-        int(only_a),
-        int(only_b),
-    )
+    frame = pd.DataFrame({"a": right_a, "b": right_b})
+    frame = frame.assign(only_a=right_a & ~right_b, only_b=right_b & ~right_a)
+    whole = pd.DataFrame([frame.sum()], index=[""])
+    return _differences(whole, pd.Series([len(frame)]))[0]
 
 
 def _differences(right: pd.DataFrame, totals: "pd.Series[int]") -> tuple[Difference, ...]:

@@ -73,6 +73,11 @@ class RunAnswers:
         return self._numbers(f"rank_{self.ranking}")
 
     @cached_property
+    def known(self) -> Ints:
+        """What the row knows of the rank; see `Run.known_to`."""
+        return self._there(self.run.known_to, 0)
+
+    @cached_property
     def log_prob(self) -> NDArray[np.float32]:
         """Log-probability of the gold answer; NaN where excluded."""
         return self._numbers("log_prob")
@@ -143,7 +148,7 @@ class RunAnswers:
 
     def hits(self, k: int = 1) -> NDArray[np.float64]:
         """Whether the gold answer is among the k best: 1, 0, or NaN if unknown or excluded."""
-        return hits(self.rank, self._there(self.run.known_to, 0), k)
+        return hits(self.rank, self.known, k)
 
     @property
     def _first(self) -> str:

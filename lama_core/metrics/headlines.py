@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from lama_core.metrics.comparison import Comparison
-from lama_core.metrics.intervals import Interval, mean_share_intervals
 from lama_core.metrics.relation_figures import METRICS, Metric
+from lama_core.metrics.score_tables import means_of
 from lama_core.rounding import percent
 
 # Why the scores of chosen facts aren't comparable.
@@ -63,20 +63,14 @@ def overall(scores: pd.DataFrame) -> pd.DataFrame:
     """
     lines = []
     for name, part in scores.groupby("name", sort=False):
-        known = part[part["n"] > 0]
-        columns = (*METRICS, "p_at_k", "chance")
-        line: dict[str, object] = dict.fromkeys(
-            (*columns, "low", "high", "over_facts"), float("nan")
-        )
-        if len(known):
-            line |= {column: float(known[column].to_numpy(float).mean()) for column in columns}
-            n = known["n"].to_numpy(np.int64)
-            hits = np.rint(known["p_at_k"].to_numpy(float) * n)
-            ends = mean_share_intervals(hits, n)
-            line |= {"low": float(ends.low), "high": float(ends.high)}
-            line["over_facts"] = float(hits.sum() / n.sum())
+        known, columns = part[part["n"] > 0], [*METRICS, "p_at_k", "chance"]
         counts = {"n": int(part["n"].sum()), "n_excluded": int(part["n_excluded"].sum())}
-        lines.append({"name": name, "n_relations": len(known)} | counts | line)
+        over_facts = float("nan")
+        if len(known):
+            n = known["n"].to_numpy()
+            over_facts = float(np.rint(known["p_at_k"].to_numpy(float) * n).sum() / n.sum())
+        means = means_of(known, columns) | {"over_facts": over_facts}
+        lines.append({"name": name, "n_relations": len(known)} | counts | means)
     return pd.DataFrame(lines)
 
 
@@ -180,21 +174,16 @@ def paired_headline(found: Comparison, titles: tuple[str, str], *, k: int = 1) -
     sign = 1 if mean.difference > 0 else -1
     first, second = titles[::-sign]
     best, other = (mean.a, mean.b)[::-sign]
+    points = percent(sign * mean.difference)
+    low, high = sorted((sign * mean.interval.low, sign * mean.interval.high))
     said = (
-        f"{first} is ahead of {second} by {_points(mean.difference, mean.interval, sign)}: "
+        f"{first} is ahead of {second} by {points} points ({percent(low)} to {percent(high)}): "
         f"{percent(best)} % against {percent(other)} % {of}{over}"
     )
     if mean.interval.includes_zero:
         return f"{said}; the interval includes 0, so the difference is not clear"
     ends = (sign * mean.sample_interval.low, sign * mean.sample_interval.high)
     return said if min(ends) > 0 or mean.p != mean.p else f"On these relations {said}"
-
-
-def _points(difference: float, interval: Interval, sign: int) -> str:
-    """Return a difference and its interval in percentage points; `sign` -1 swaps the runs."""
-    value, *ends = (sign * one for one in (difference, interval.low, interval.high))
-    low, high = sorted(ends)
-    return f"{percent(value)} points ({percent(low)} to {percent(high)})"
 
 
 def _figure(

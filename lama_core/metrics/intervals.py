@@ -148,13 +148,10 @@ def difference_intervals(gains: Counts, losses: Counts, totals: Counts) -> Inter
 def mean_share_intervals(hits: Ints | Floats, totals: Ints) -> Intervals:
     """Return the interval of the mean share over the first axis, of the shape of the other axes.
 
-    hits, totals: [relation, ...], right facts and facts (at least one) of each relation.
-
-    Raises:
-        ValueError: Without relations.
+    hits, totals: [relation, ...], right facts and facts (at least one) of at least one relation.
     """
     shares = hits / totals
-    mean = _mean_over_relations(shares)
+    mean = shares.mean(axis=0)
     n = _effective_facts(shares * (1 - shares), mean * (1 - mean), totals)
     return share_intervals(mean * n, n)
 
@@ -162,13 +159,11 @@ def mean_share_intervals(hits: Ints | Floats, totals: Ints) -> Intervals:
 def mean_difference_intervals(gains: Ints, losses: Ints, totals: Ints) -> Intervals:
     """Return the interval of the mean over the first axis of (gains - losses) / totals.
 
-    gains, losses, totals: int64 [relation, ...], as in `difference_intervals`; totals at least 1.
-
-    Raises:
-        ValueError: Without relations.
+    gains, losses, totals: int64 [relation, ...] of at least one relation, as in
+        `difference_intervals`; totals at least 1.
     """
     won, lost = gains / totals, losses / totals
-    mean_won, mean_lost = _mean_over_relations(won), _mean_over_relations(lost)
+    mean_won, mean_lost = won.mean(axis=0), lost.mean(axis=0)
     n = _effective_facts(
         won + lost - (won - lost) ** 2,
         mean_won + mean_lost - (mean_won - mean_lost) ** 2,
@@ -183,16 +178,13 @@ def mean_value_intervals(means: Floats, variances: Floats, totals: Ints) -> Inte
     NaN if a relation has fewer than two facts, or if no relation's facts differ.
 
     Args:
-        means: Mean of each relation's facts, float64 [relation, ...].
+        means: Mean of the facts of at least one relation, float64 [relation, ...].
         variances: Their sample variance (divisor n - 1), float64 [relation, ...].
         totals: Number of facts, int64 [relation, ...].
-
-    Raises:
-        ValueError: Without relations.
     """
     from scipy.special import stdtrit  # `scipy.stats.t` takes half a second to import
 
-    mean = _mean_over_relations(means)
+    mean = means.mean(axis=0)
     free = np.where(totals > 1, totals - 1, np.nan)
     parts = variances / totals
     variance = parts.sum(axis=0)
@@ -200,12 +192,6 @@ def mean_value_intervals(means: Floats, variances: Floats, totals: Ints) -> Inte
     degrees = variance**2 / (parts**2 / free).sum(axis=0)
     half = stdtrit(degrees, (1 + LEVEL) / 2) * np.sqrt(variance) / len(means)
     return Intervals(np.asarray(mean - half), np.asarray(mean + half))
-
-
-def _mean_over_relations(values: Floats) -> Floats:
-    if not len(values):
-        raise ValueError("the mean over no relations has no interval")
-    return np.asarray(values.mean(axis=0))
 
 
 def _effective_facts(variances: Floats, pooled: Floats, totals: Ints) -> Floats:

@@ -32,11 +32,6 @@ def hits(ranks: NDArray[Any], known: Ints, k: int) -> NDArray[np.float64]:
     return np.where((known < k) | np.isnan(ranks), np.nan, ranks <= k)
 
 
-def exact_ranks(ranks: NDArray[Any], known: Ints) -> NDArray[np.float64]:
-    """Return the ranks, float64 [row]; NaN in rows that don't know theirs."""
-    return np.where(known < RANKED, np.nan, ranks)
-
-
 def defined_rows(groups: NDArray[Any], right: Sequence[NDArray[np.float64]]) -> Bools:
     """Return the rows of the groups in which P@k is defined for all runs, bool [row].
 

@@ -9,7 +9,7 @@ Source: Wiland et al. 2024 (BEAR), section 3, rank the same scores.
 """
 
 from collections.abc import Sequence
-from math import ceil, floor, inf, isfinite, log10
+from math import ceil, floor, inf, log10
 
 import numpy as np
 import pandas as pd
@@ -49,7 +49,9 @@ def margin_histogram(
     finite = finite[np.isfinite(finite)]
     low, high = (0.0, 0.0) if not len(finite) else np.quantile(finite, MIDDLE).tolist()
     low, high = min(low, 0.0), max(high, 0.0)
-    width = _round_width((high - low) / N_BINS)
+    least = (high - low) / N_BINS  # the width is rounded up to 1, 2 or 5 x 10^n
+    power = 10.0 ** floor(log10(least)) if least > 0 else 1.0
+    width = next((step * power for step in (1, 2, 5) if step * power >= least), 10 * power)
     first, last = floor(low / width), ceil(high / width)
     edges = np.array([round(number * width, 9) for number in range(first, last + 1)])
     ends = np.array([-inf, *edges, inf])
@@ -61,11 +63,3 @@ def margin_histogram(
             columns = {"low": ends[:-1], "high": ends[1:], "n": n, "share": n / len(margins)}
             tables.append(of_run(run, right=is_right, **columns))
     return stacked(tables)
-
-
-def _round_width(width: float) -> float:
-    """Round a width up to 1, 2 or 5 x 10^n."""
-    if width <= 0 or not isfinite(width):
-        return 1.0
-    power = 10.0 ** floor(log10(width))
-    return next((step * power for step in (1, 2, 5) if step * power >= width), 10 * power)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from lama_core.metrics.baselines import freq_ranks
 from lama_core.metrics.intervals import Floats
-from lama_core.metrics.known_ranks import exact_ranks, hits
+from lama_core.metrics.known_ranks import hits
 from lama_core.metrics.precision_at_k import group_shares, means
 from lama_core.rounding import few, fixed, percent
 from lama_core.runs.facts_table import RANKED
@@ -75,7 +75,7 @@ class Scored:
     @cached_property
     def exact(self) -> Floats:
         """Rank of the gold answer, float64 [row]; NaN in rows that don't know it."""
-        return exact_ranks(self.ranks, self.known)
+        return np.where(self.known < RANKED, np.nan, self.ranks)
 
     def precision(self, k: int) -> Floats:
         """Return P@k, float64 [relation]; NaN if it isn't defined."""

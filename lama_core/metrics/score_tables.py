@@ -16,20 +16,18 @@ tens of milliseconds.
 Departure: ConceptNet's total
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lama_core.grouping import grouped
 from lama_core.metrics.calibration import (
     N_BINS,
     reliability_bins,
 )
-from lama_core.metrics.intervals import Floats, Intervals, mean_share_intervals, share_intervals
+from lama_core.metrics.intervals import mean_share_intervals, share_intervals
 from lama_core.metrics.relation_figures import (
     FIRST_LOG_PROB,
     METRICS,
@@ -46,19 +44,6 @@ BYS: tuple[By, ...] = get_args(By)
 Average = Literal["relations", "facts"]
 AVERAGES: tuple[Average, ...] = get_args(Average)
 CONCEPTNET = "ConceptNet"  # the source whose total can be averaged in two ways
-
-
-@dataclass(frozen=True)
-class RelationPrecision:
-    """P@k of each relation of a run, in the order of `RunInfo.relations`.
-
-    p_at_k: float64 [relation], and its intervals `ends`; NaN if undefined. chance: P@k of a random
-    order, float64 [relation]; NaN if the number of ranked words is unknown.
-    """
-
-    p_at_k: Floats
-    ends: Intervals
-    chance: Floats
 
 
 def of_run(run: Run, **columns: object) -> pd.DataFrame:
@@ -132,18 +117,22 @@ def relation_figures(
     return pd.DataFrame(columns)
 
 
-def relation_precision(run: Run, k: int, ranking: Ranking = "filtered") -> RelationPrecision:
-    """Return P@k of every relation, with intervals."""
+def relation_precision(run: Run, k: int, ranking: Ranking = "filtered") -> pd.DataFrame:
+    """Return P@k of each relation, in the order of `RunInfo.relations`.
+
+    Columns: p_at_k, low and high (its interval), NaN if undefined; chance (P@k of a random order),
+    NaN if the number of ranked words is unknown.
+    """
     rows = scored_rows(run, ranking)
     shares = rows.precision(k)
     n = np.where(np.isnan(shares), 0, rows.n)
-    return RelationPrecision(
-        shares, share_intervals(np.rint(np.nan_to_num(shares) * n), n), chance_precision(rows, k)
-    )
+    ends = share_intervals(np.rint(np.nan_to_num(shares) * n), n)
+    chance = chance_precision(rows, k)
+    return pd.DataFrame({"p_at_k": shares, "low": ends.low, "high": ends.high, "chance": chance})
 
 
 def summarise(
-    scored: Sequence[tuple[pd.DataFrame, RelationPrecision]],
+    scored: Sequence[tuple[pd.DataFrame, pd.DataFrame]],
     *,
     by: By = "relation",
     relations: Sequence[str] = (),
@@ -159,72 +148,53 @@ def summarise(
             relation's score is weighted by its facts, also for metrics such as macro P@1 that
             aren't means over facts.
     """
+    tables = [figures.assign(**found) for figures, found in scored]
+    if len(relations):
+        tables = [table[table["relation"].isin(relations)] for table in tables]
     if by == "relation":
-        table = stacked(
-            figures.assign(
-                p_at_k=found.p_at_k, low=found.ends.low, high=found.ends.high, chance=found.chance
+        return stacked(tables)
+    rows: list[dict[str, object]] = []
+    for table in tables:
+        scores = [name for name in (*METRICS, *TEXT_METRICS, "p_at_k", "chance") if name in table]
+        types = table["type"] if by == "type" else pd.Series(None, table.index, dtype=object)
+        for (source, kind), part in table.groupby(["source", types], sort=False, dropna=False):
+            mean_over = conceptnet if source == CONCEPTNET else "relations"
+            known = part[part["n"] > 0]
+            rows.append(
+                {
+                    **{name: part[name].iloc[0] for name in ("run", "model", "dataset")},
+                    "source": source,
+                    "label": "",
+                    "type": kind if isinstance(kind, str) else None,
+                    "n_relations": len(known),
+                    "of_relations": len(part),
+                    "mean_over": mean_over,
+                    "n": int(part["n"].sum()),
+                    "n_excluded": int(part["n_excluded"].sum()),
+                    **means_of(known, scores, mean_over),
+                }
             )
-            for figures, found in scored
-        )
-        if len(relations) and len(table):
-            table = table[table["relation"].isin(relations)].reset_index(drop=True)
-        return table
-    return pd.DataFrame(
-        [
-            row
-            for figures, precision in scored
-            for row in _of_groups(figures, precision, by, relations, conceptnet)
-        ]
-    )
+    return pd.DataFrame(rows)
 
 
-def _of_groups(
-    figures: pd.DataFrame,
-    precision: RelationPrecision,
-    by: Literal["source", "type"],
-    relations: Sequence[str],
-    conceptnet: Average,
-) -> Iterator[dict[str, object]]:
-    """Yield the rows of a run's sources, or sources and types; NaN without facts that count."""
-    chosen = figures["relation"].isin(relations) if len(relations) else [True] * len(figures)
-    names = [name for name in (*METRICS, *TEXT_METRICS) if name in figures]
-    columns = [*figures[names].to_numpy(dtype=float).T, precision.p_at_k, precision.chance]
-    scores = dict(zip((*names, "p_at_k", "chance"), columns, strict=True))
-    types = figures["type"].tolist() if by == "type" else [None] * len(figures)
-    rows = enumerate(zip(figures["source"].tolist(), types, chosen, strict=True))
-    groups = grouped(
-        ((source, kind if isinstance(kind, str) else None), at)
-        for at, (source, kind, is_chosen) in rows
-        if is_chosen
-    )
-    counts, excluded = figures["n"].to_numpy(), figures["n_excluded"].to_numpy()
-    of_run = {name: figures[name].iloc[0] for name in ("run", "model", "dataset")}
-    for (source, kind), members in groups.items():
-        mean_over = conceptnet if source == CONCEPTNET else "relations"
-        known = [member for member in members if counts[member] > 0]
-        means = dict.fromkeys((*scores, "low", "high"), np.nan)
-        if known:
-            n = counts[known]
-            hits = np.rint(scores["p_at_k"][known] * n)
-            weights, ends = np.ones(len(known)), mean_share_intervals(hits, n)
-            if mean_over == "facts":
-                weights, ends = n.astype(float), share_intervals(hits.sum(), n.sum())
-            values = np.array([column[known] for column in scores.values()])
-            averages = np.average(values, axis=1, weights=weights).tolist()
-            means = dict(zip(scores, averages, strict=True))
-            means |= {"low": float(ends.low), "high": float(ends.high)}
-        yield {
-            **of_run,
-            "source": source,
-            "label": "",
-            "type": kind,
-            "n_relations": int((counts[members] > 0).sum()),
-            "of_relations": len(members),
-            "mean_over": mean_over,
-            "n": int(counts[members].sum()),
-            "n_excluded": int(excluded[members].sum()),
-            **means,
-        }
+def means_of(
+    known: pd.DataFrame, scores: Sequence[str], mean_over: Average = "relations"
+) -> dict[str, float]:
+    """Return the means of a group's scores, and the interval `low` to `high` of its P@k.
+
+    known: a row for each of the group's relations with facts that count; NaN without any.
+    """
+    if not len(known):
+        return dict.fromkeys((*scores, "low", "high"), np.nan)
+    n = known["n"].to_numpy()
+    hits = np.rint(known["p_at_k"].to_numpy(dtype=float) * n)
+    weights, ends = np.ones(len(n)), mean_share_intervals(hits, n)
+    if mean_over == "facts":
+        weights, ends = n.astype(float), share_intervals(hits.sum(), n.sum())
+    values = np.ascontiguousarray(known[[*scores]].to_numpy(dtype=float).T)
+    averages = np.average(values, axis=1, weights=weights).tolist()
+    means = dict(zip(scores, averages, strict=True))
+    return means | {"low": float(ends.low), "high": float(ends.high)}
 
 
 def relations_counted(n_relations: int, of_relations: int) -> str:

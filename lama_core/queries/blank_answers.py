@@ -185,11 +185,6 @@ class BlankAnswer:
     gold_beyond: bool = False
 
     @property
-    def mostly_outside(self) -> bool:
-        """Whether more than half of the probability is outside the candidates."""
-        return self.outside is not None and self.outside > 0.5
-
-    @property
     def likeliest_outside(self) -> Prediction | None:
         """The likeliest of all tokens if it isn't a candidate and beats the first candidate.
 
@@ -303,11 +298,6 @@ def shown_token(token: str) -> str:
 def visible(token: str) -> str:
     """Return a token; white space in words."""
     return WHITE_SPACE.get(token, token)
-
-
-def likelier_token(outside: str) -> str:
-    """Return the token and its probability from what `describe_outside` returns."""
-    return outside.partition(NOT_RANKED)[0]
 
 
 def marked_answer(word: str, begins: str | None, right: bool | None, outside: str = "") -> str:

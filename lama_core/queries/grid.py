@@ -238,7 +238,19 @@ class GridKind(QueryKind[GridRequest, tuple[Query, ...], ModelGrid]):
                 "Words aren't grouped, because this model has no input embeddings of words."
             )
         known = [{item.token: item for item in answer.blanks[0].predictions} for answer in answers]
-        longer = _longer_words(model, queries, answers, words, folded=asked.candidates.fold_case)
+        # The longer word that a word begins in the sentence where it ranks best: of the first
+        # words by this rank, where the model sees the left side only.
+        best = {
+            word: min(
+                (items[word].rank or 0, row) for row, items in enumerate(known) if word in items
+            )
+            for word in words
+        }
+        shown = sorted(best, key=lambda word: best[word][0])[:N_SHOWN]
+        left = [word for word in shown if answers[best[word][1]].context == "left"]
+        places = [queries[best[word][1]] for word in left]
+        found = extended_words(model, places, left, folded=asked.candidates.fold_case)
+        longer = dict(zip(left, found, strict=True))
         cells = {
             word: tuple(
                 GridCell(
@@ -336,29 +348,6 @@ def _first_words(answers: Sequence[ModelAnswer], top_k: int) -> dict[str, int]:
     )
     order = sorted(ranks, key=lambda word: (-len(ranks[word]), min(ranks[word])))
     return {word: len(ranks[word]) for word in order}
-
-
-def _longer_words(
-    model: BlankFiller,
-    queries: Sequence[Query],
-    answers: Sequence[ModelAnswer],
-    words: Iterable[str],
-    *,
-    folded: bool,
-) -> dict[str, str | None]:
-    """Return word -> the longer word that it begins in the sentence where it ranks best.
-
-    Only for the first `N_SHOWN` words by this rank, where the model sees the left side only.
-    """
-    known = [{item.token: item.rank or 0 for item in one.blanks[0].predictions} for one in answers]
-    best = {
-        word: min((ranks[word], row) for row, ranks in enumerate(known) if word in ranks)
-        for word in words
-    }
-    shown = sorted(best, key=lambda word: best[word][0])[:N_SHOWN]
-    left = [word for word in shown if answers[best[word][1]].context == "left"]
-    found = extended_words(model, [queries[best[word][1]] for word in left], left, folded=folded)
-    return dict(zip(left, found, strict=True))
 
 
 def group_words(model: WordEmbedder, words: Iterable[str], n: int) -> dict[str, int]:

@@ -27,18 +27,19 @@ def share_bars(
         more: Further fields of `Figure`.
     """
     k = shown.request.k
-    lines = [
-        said(
-            f"{shown.names[line['run']]}, {line[by.column]}",
-            f"P@{k}: {as_share(line['p_at_k'])}",
-            said_interval(line["low"], line["high"]),
-            f"{line['n']:,} {shown.counts}",
-        )
-        for line in table.to_dict("records")
-    ]
     return Figure(
         shape="bars",
-        frame=table.assign(said=lines),
+        frame=table.assign(
+            said=[
+                said(
+                    f"{shown.names[line['run']]}, {line[by.column]}",
+                    f"P@{k}: {as_share(line['p_at_k'])}",
+                    said_interval(line["low"], line["high"]),
+                    f"{line['n']:,} {shown.counts}",
+                )
+                for line in table.to_dict("records")
+            ]
+        ),
         by=by,
         value=Axis(column="p_at_k", title=right_title(k), share=True),
         names=shown.names,

@@ -112,19 +112,21 @@ class CalibrationView(View[CalibrationRequest, pd.DataFrame]):
         n = frame["n"].to_numpy(dtype=np.int64)
         ends_right = share_intervals(np.rint(frame["accuracy"] * n).to_numpy(dtype=np.int64), n)
         frame = frame.assign(right_low=ends_right.low, right_high=ends_right.high)
-        lines = [
-            said(
-                shown.names[line["run"]],
-                f"probability {fixed(line['confidence'], 2)}, {percent(line['accuracy'])} % right",
-                said_interval(line["right_low"], line["right_high"]),
-                f"{line['n']:,} {shown.counts} with a probability of {_bin(line)}",
-            )
-            for line in frame.to_dict("records")
-        ]
         ends = (-0.02, 1.02)
         return Figure(
             shape="lines",
-            frame=frame.assign(said=lines),
+            frame=frame.assign(
+                said=[
+                    said(
+                        shown.names[line["run"]],
+                        f"probability {fixed(line['confidence'], 2)}, {percent(line['accuracy'])} "
+                        "% right",
+                        said_interval(line["right_low"], line["right_high"]),
+                        f"{line['n']:,} {shown.counts} with a probability of {_bin(line)}",
+                    )
+                    for line in frame.to_dict("records")
+                ]
+            ),
             by=Axis(
                 column="confidence",
                 title="probability of the first answer, %",

@@ -129,8 +129,24 @@ def choose_runs(request: RunsRequest, *, aligned: bool, checkpoints: bool) -> li
             small = small_runs(infos)
             chosen = [run for run in runs if run.info.id not in small]
         chosen = [*align(chosen)]
-        if note := _alignment_note(chosen):
-            request.on_note(note)
+        shared = [run.info for run in chosen if run.info.beside]
+        given = {info.id: info for info in (one for run in shared for one in run.beside)}
+        exact_to = [run.info.exact_to for run in chosen if run.info.exact_to is not None]
+        note = "Runs of the same data and prompts are scored on the facts that all of them count."
+        if small_ones := described_small([*given.values()], {name: name for name in given}):
+            note += (
+                f" Few facts are left because of {small_ones}: leave it out to score the others on "
+                "more."
+            )
+        if exact_to:
+            note += (
+                " Runs with different candidates are ranked on the candidates that all of them "
+                f"share: P@k is exact up to k = {min(exact_to)}."
+            )
+        elif any(differing_candidates(info.beside) for info in shared):
+            note += " Some runs have different candidates: fewer candidates give better ranks."
+        if shared:
+            request.on_note(f"{note} To score each run on all its facts, pass --unaligned.")
     return chosen
 
 
@@ -151,26 +167,6 @@ def described_small(infos: Sequence[RunInfo], names: Mapping[str, str]) -> str:
 
 def _setting(info: RunInfo) -> Hashable:
     return info.kind, info.data_digest, info.prompts, info.model, info.precision, info.device
-
-
-def _alignment_note(runs: Sequence[Run]) -> str:
-    """Return a note on the facts and candidates of aligned runs; empty without aligned runs."""
-    exact_to = [run.info.exact_to for run in runs if run.info.exact_to is not None]
-    aligned = [run.info for run in runs if run.info.beside]
-    if not aligned:
-        return ""
-    note = "Runs of the same data and prompts are scored on the facts that all of them count."
-    given = {info.id: info for info in (one for run in aligned for one in run.beside)}
-    if small := described_small([*given.values()], {name: name for name in given}):
-        note += f" Few facts are left because of {small}: leave it out to score the others on more."
-    if exact_to:
-        note += (
-            " Runs with different candidates are ranked on the candidates that all of them share: "
-            f"P@k is exact up to k = {min(exact_to)}."
-        )
-    elif any(differing_candidates(info.beside) for info in aligned):
-        note += " Some runs have different candidates: fewer candidates give better ranks."
-    return f"{note} To score each run on all its facts, pass --unaligned."
 
 
 def model_names(infos: Sequence[RunInfo]) -> dict[str, str]:

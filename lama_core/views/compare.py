@@ -1,7 +1,7 @@
 """View: the paired difference of two runs on the same facts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -151,8 +151,39 @@ class CompareView(View[CompareRequest, Compared]):
             "intervals for paired shares",
         )
         if compared.found is not None:
-            yield _tests(compared.found)
-            agreed, units = compared.found.agreement, compared.units
+            found, units = compared.found, compared.units
+            agreed, total, mean = found.agreement, found.over_facts, found.over_relations
+            of_facts = (total.only_a, total.only_b, total.n - total.only_a - total.only_b)
+            of_relations = (mean.ahead_a, mean.ahead_b, mean.equal)
+            rows = (
+                ("relations", mean, astuple(mean.interval), of_relations, "", float("nan")),
+                (units, total, astuple(total.interval), of_facts, "McNemar, exact", found.mcnemar),
+                (
+                    *("relations, as a sample", mean, astuple(mean.sample_interval)),
+                    *(of_relations, "Student's t", mean.p),
+                ),
+            )
+            counted = ("for A", "for B", "equal")
+            yield table_of(
+                (*("over", "n", "A", "B", "B - A", "95 % interval"), *counted, "test", "p"),
+                [
+                    (
+                        over,
+                        means.n,
+                        percent(means.a),
+                        percent(means.b),
+                        percent(means.difference, signed=True),
+                        " to ".join(percent(end, signed=True) for end in ends if end == end),
+                        *counts,
+                        test,
+                        "" if p != p else f"{p:.3g}",
+                    )
+                    for over, means, ends, counts, test, p in rows
+                ],
+                title=f"\nAll relations together: averaged over relations, and over {units}; "
+                f"intervals: {METHOD_OF_DIFFERENCES}; of means over relations, with an effective "
+                f"number of {units}; of relations as a sample, Student's",
+            )
             share = percent(agreed.same_first)
             same = f"A and B give the same first answer on {share}% of the {units}"
             if agreed.n_unknown:
@@ -264,22 +295,21 @@ class CompareView(View[CompareRequest, Compared]):
         else:
             table = table.assign(row=table["relation"].map(shown.labels))
             table = table.sort_values("difference", kind="stable")
-        lines = [
-            said(
-                line["row"],
-                f"difference {percent(line['difference'], signed=True)} points",
-                said_interval(line["low"], line["high"], signed=True),
-                f"{line['n']:,} {shown.found.units}; only A right: {line['only_a']:,}, only B "
-                f"right: {line['only_b']:,}",
-            )
-            for line in table.to_dict("records")
-        ]
         a, b = (shown.names[info.id] for info in shown.infos)
         data = ", ".join(dict.fromkeys(info.dataset for info in shown.infos))
         return Figure(
             shape="points",
             frame=table.assign(
-                said=lines,
+                said=[
+                    said(
+                        line["row"],
+                        f"difference {percent(line['difference'], signed=True)} points",
+                        said_interval(line["low"], line["high"], signed=True),
+                        f"{line['n']:,} {shown.found.units}; only A right: {line['only_a']:,}, "
+                        f"only B right: {line['only_b']:,}",
+                    )
+                    for line in table.to_dict("records")
+                ],
                 ahead=np.sign(table["difference"]).map({1.0: "b", -1.0: "a", 0.0: "neither"}),
                 unsure=~((table["low"] > 0) | (table["high"] < 0)),
             ),
@@ -349,47 +379,6 @@ def seen_in_training(shown: Shown[CompareRequest, Compared]) -> str:
 
 def _slice_title(by: str, name: str) -> str:
     return f"{slicing_label(by)}: {slice_label(by, name)}"
-
-
-def _tests(found: Comparison) -> Table:
-    """Return the differences over facts and over relations with interval and test."""
-    unit, total, mean = found.units, found.over_facts, found.over_relations
-    of_facts = (total.only_a, total.only_b, total.n - total.only_a - total.only_b)
-    of_relations = (mean.ahead_a, mean.ahead_b, mean.equal)
-    rows = (
-        ("relations", mean, mean.interval, of_relations, "", float("nan")),
-        (unit, total, total.interval, of_facts, "McNemar, exact", found.mcnemar),
-        (
-            "relations, as a sample",
-            mean,
-            mean.sample_interval,
-            of_relations,
-            "Student's t",
-            mean.p,
-        ),
-    )
-    return table_of(
-        ("over", "n", "A", "B", "B - A", "95 % interval", "for A", "for B", "equal", "test", "p"),
-        [
-            (
-                over,
-                means.n,
-                percent(means.a),
-                percent(means.b),
-                percent(means.difference, signed=True),
-                ""
-                if ends.low != ends.low
-                else f"{percent(ends.low, signed=True)} to {percent(ends.high, signed=True)}",
-                *counts,
-                test,
-                "" if p != p else f"{p:.3g}",
-            )
-            for over, means, ends, counts, test, p in rows
-        ],
-        title=f"\nAll relations together: averaged over relations, and over {unit}; intervals: "
-        f"{METHOD_OF_DIFFERENCES}; of means over relations, with an effective number of {unit}; of "
-        "relations as a sample, Student's",
-    )
 
 
 def _flips(compared: Comparison, most: int | None = None) -> list[dict[str, Any]]:

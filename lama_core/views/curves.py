@@ -130,18 +130,19 @@ def lines_figure(
         title: The chart's title.
         caption: What the numbers count.
     """
-    lines = [
-        said(
-            names[line["run"]],
-            f"P@{line['k']}: {as_share(line['p_at_k'])}",
-            said_interval(line["low"], line["high"]),
-            f"mean over {line['n_relations']} relations, {line['n']:,} {counts}",
-        )
-        for line in frame.to_dict("records")
-    ]
     return Figure(
         shape="lines",
-        frame=frame.assign(said=lines),
+        frame=frame.assign(
+            said=[
+                said(
+                    names[line["run"]],
+                    f"P@{line['k']}: {as_share(line['p_at_k'])}",
+                    said_interval(line["low"], line["high"]),
+                    f"mean over {line['n_relations']} relations, {line['n']:,} {counts}",
+                )
+                for line in frame.to_dict("records")
+            ]
+        ),
         by=Axis(
             column="k",
             title="k: how many of the best answers are considered (log axis)",

@@ -166,6 +166,8 @@ def _picture(sign: str) -> bytes:
 
     from lama_core.views import vega
 
-    text = f'<text x="2" y="18" font-size="16" font-family="{vega.FONT}">&#{ord(sign)};</text>'
-    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24">{text}</svg>'
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24"><text x="2" y="18" '
+        f'font-size="16" font-family="{vega.FONT}">&#{ord(sign)};</text></svg>'
+    )
     return vl_convert.svg_to_png(svg)

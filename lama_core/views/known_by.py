@@ -150,19 +150,23 @@ class KnownByView(View[KnownByRequest, pd.DataFrame]):
         sums = shown.frame.groupby(["right", "wrong", "n_right", "known_by"], sort=False)
         table = _with_shares(sums[["n", "of"]].sum().reset_index())
         k, counts = shown.request.k, shown.counts
-        lines = [
-            said(
-                f"known by {_named(shown.names, line)}",
-                f"{line['n']:,} of {line['of']:,} {counts}, {percent(line['share'])} %",
-                said_interval(line["low"], line["high"]),
-            )
-            for line in table.to_dict("records")
-        ]
         by = [_named(shown.names, line) for line in table.to_dict("records")]
-        text = [f"{percent(value)} %" for value in table["share"]]
         return Figure(
             shape="bars",
-            frame=table.assign(said=lines, known_by=by, text=text, series="", by=ALL),
+            frame=table.assign(
+                said=[
+                    said(
+                        f"known by {name}",
+                        f"{line['n']:,} of {line['of']:,} {counts}, {percent(line['share'])} %",
+                        said_interval(line["low"], line["high"]),
+                    )
+                    for name, line in zip(by, table.to_dict("records"), strict=True)
+                ],
+                known_by=by,
+                text=[f"{percent(value)} %" for value in table["share"]],
+                series="",
+                by=ALL,
+            ),
             by=Axis(column="known_by", title="known by exactly"),
             value=Axis(
                 column="share",

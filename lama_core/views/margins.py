@@ -48,7 +48,7 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
         """Return the columns of the table."""
         return (
             text("margin", help_text="Nats; the lower end is excluded.", cell=_bin),
-            text("first answer", cell=_side),
+            text("first answer", cell=lambda line: "right" if line["right"] else "wrong"),
             text("model", cell=lambda line: shown.names[line["run"]]),
             count("n", shown.counts, of_run=True),
             share("share", "%", f"Share of the run's {shown.counts} with a margin.", of_run=True),
@@ -90,17 +90,19 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
         )
         bins = dict.fromkeys(frame["margin"])
         frame = frame[frame["n"] > 0]
-        lines = [
-            said(
-                f"{shown.names[line['run']]}, first answer {_side(line)}",
-                f"margin {line['margin']}: {line['n']:,} {shown.counts}",
-                f"{percent(line['share'])} % of its {shown.counts}",
-            )
-            for line in frame.to_dict("records")
-        ]
         return Figure(
             shape="columns",
-            frame=frame.assign(said=lines),
+            frame=frame.assign(
+                said=[
+                    said(
+                        f"{shown.names[line['run']]}, first answer "
+                        + ("right" if line["right"] else "wrong"),
+                        f"margin {line['margin']}: {line['n']:,} {shown.counts}",
+                        f"{percent(line['share'])} % of its {shown.counts}",
+                    )
+                    for line in frame.to_dict("records")
+                ]
+            ),
             by=Axis(
                 column="margin",
                 title="margin of the right answer (log-probability)",
@@ -127,10 +129,6 @@ class MarginsView(View[MarginsRequest, pd.DataFrame]):
         fields |= {name: float(end) for name, end in ends if isfinite(end)}
         fields |= {"rank_max": 1} if line["right"] else {"rank_min": 2}
         return Facts(line["run"], fields)
-
-
-def _side(line: Line) -> str:
-    return "right" if line["right"] else "wrong"
 
 
 def _bin(line: Line) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from lama_core.metrics.correlates import PER_BILLION, mentions_of
 from lama_core.metrics.headlines import is_level
 from lama_core.metrics.intervals import METHOD, share_intervals
 from lama_core.metrics.known_ranks import hits
+from lama_core.metrics.score_tables import stacked
 from lama_core.requests import option
 from lama_core.runs.info import Run
 from lama_core.tables import Column, Table, count, interval, share, table_of_frame, text
@@ -23,8 +25,6 @@ from lama_core.views.view import Shown, View, ViewFunction
 
 PER_MILLION = " per million words"  # follows a range of frequencies
 NAMES = {"object": "answer", "subject": "subject"}  # for readers
-# Numbers of mentions: minimum and maximum of each row; None is unlimited.
-MENTIONS = ((0, 9), (10, 99), (100, 999), (1000, 9999), (10000, None))
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
         Columns: run, mentions (`10 to 99 times`, or `10 to 99 times per million words` if only
         frequencies are known), n, p_at_k, low, high, text (where they are counted).
         """
-        lines = []
+        tables = []
         for run in runs:
             facts = run.facts[run.facts["excluded"].isna()]
             if request.relations:
@@ -59,21 +59,30 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
             mentions = mentions_of(run.info.model)
             counts = mentions.of(facts[request.of].astype(str))
             is_rate = mentions.source == PER_BILLION
-            counts = counts / 1000 if is_rate else counts
             ranks = facts[f"rank_{request.ranking_of(run.info)}"].to_numpy()
             right = hits(ranks, run.known_to[facts.index], request.k)
-            for place, (low, high) in enumerate(MENTIONS, len(MENTIONS) * is_rate):
-                inside = (counts >= low) & (counts < (np.inf if high is None else high + 1))
-                n, n_right = int(inside.sum()), float(right[inside].sum())
-                if n:
-                    name = f"{low:,}{f' to {high:,}' if high else ' or more'} times"
-                    name += PER_MILLION * is_rate
-                    ends = share_intervals(np.array(n_right), np.array(n))
-                    row = (place, run.info.id, name, n, n_right / n)
-                    lines.append((*row, float(ends.low), float(ends.high), mentions.source))
-        columns = ["place", "run", "mentions", "n", "p_at_k", "low", "high", "text"]
-        table = pd.DataFrame(lines, columns=columns).sort_values("place", kind="stable")
-        return table.drop(columns="place").reset_index(drop=True)
+            ends = (10, 100, 1000, 10_000)  # of the ranges; the last one has none
+            place = np.searchsorted(ends, counts / 1000 if is_rate else counts, side="right")
+            n = np.bincount(place, minlength=len(ends) + 1)
+            n_right = np.bincount(place, right, minlength=len(ends) + 1)
+            interval = share_intervals(n_right, n)
+            spans = [f"{low:,} to {end - 1:,}" for low, end in pairwise((0, *ends))]
+            names = [f"{span} times" for span in (*spans, f"{ends[-1]:,} or more")]
+            table = pd.DataFrame(
+                {
+                    "place": np.arange(len(n)) + len(n) * is_rate,
+                    "run": run.info.id,
+                    "mentions": [name + PER_MILLION * is_rate for name in names],
+                    "n": n,
+                    "p_at_k": n_right / np.maximum(n, 1),
+                    "low": interval.low,
+                    "high": interval.high,
+                    "text": mentions.source,
+                }
+            )
+            tables.append(table[n > 0])
+        table = stacked(tables).sort_values("place", kind="stable", ignore_index=True)
+        return table.drop(columns="place")
 
     def columns(self, shown: Shown[MentionsRequest, pd.DataFrame]) -> tuple[Column, ...]:
         """Return the columns of the table."""
@@ -140,9 +149,8 @@ class MentionsView(View[MentionsRequest, pd.DataFrame]):
 
 def panels(shown: Shown[MentionsRequest, pd.DataFrame]) -> list[Figure]:
     """Return the figure in parts: mentions in training texts, and frequencies."""
-    rates = shown.frame["text"] == PER_BILLION
-    parts = (shown.frame[~rates], shown.frame[rates])
-    return [_figure(shown, part.reset_index(drop=True)) for part in parts if len(part)]
+    parts = shown.frame.groupby(shown.frame["text"] == PER_BILLION)
+    return [_figure(shown, part.reset_index(drop=True)) for _, part in parts]
 
 
 def _figure(shown: Shown[MentionsRequest, pd.DataFrame], frame: pd.DataFrame) -> Figure:
@@ -153,10 +161,10 @@ def _figure(shown: Shown[MentionsRequest, pd.DataFrame], frame: pd.DataFrame) ->
     rates = bool(is_rate.all())
     alone = [shown.names[str(run)] for run in frame["run"].unique()]
     where = PER_MILLION if rates else " in the training text"
-    enough = frame[frame["n"] >= LEAST_FACTS]
+    rows = _drawn(frame)
     drawn = share_bars(
         shown,
-        _drawn(frame),
+        rows,
         Axis(
             column="mentions",
             title=f"mentions of the {of}" + PER_MILLION * rates,
@@ -171,13 +179,11 @@ def _figure(shown: Shown[MentionsRequest, pd.DataFrame], frame: pd.DataFrame) ->
         + f", {', '.join(alone)}" * (len(alone) == 1 < len(shown.infos)),
     )
     few = f"; ranges of fewer than {LEAST_FACTS} {shown.counts} aren't drawn"
-    few *= 0 < len(enough) < len(frame)
-    rates_of_all = shown.frame["text"] == PER_BILLION
-    parts = (shown.frame[~rates_of_all], shown.frame[rates_of_all])
-    highs = [high for part in parts for high in _drawn(part)["high"].dropna()]  # of all panels
-    value = drawn.value
-    if highs:
-        value = replace(value, ends=(0, min(1.0, 1.05 * max(highs))))
+    few *= len(rows) < len(frame)
+    parts = shown.frame.groupby(shown.frame["text"] == PER_BILLION)
+    highs = [high for _, part in parts for high in _drawn(part)["high"].dropna()]  # of all panels
+    ends = (0, min(1.0, 1.05 * max(highs))) if highs else None
+    value = replace(drawn.value, ends=ends)
     return replace(drawn, shape="lines", value=value, caption=drawn.caption + few)
 
 

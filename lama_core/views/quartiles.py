@@ -106,21 +106,23 @@ class QuartilesView(View[QuartilesRequest, pd.DataFrame]):
         """Return a box for each run with facts."""
         frame = shown.frame[shown.frame["median"].notna()]
         names = frame["run"].map(shown.names)
-        lines = [
-            said(
-                shown.names[line["run"]],
-                f"{line['n']:,} {self._counts(shown)}",
-                f"mean {fixed(line['mean'], 1)}, median {fixed(line['median'], 0)}",
-                f"half between {fixed(line['q1'], 0)} and {fixed(line['q3'], 0)}",
-                f"90 % between {fixed(line['low'], 0)} and {fixed(line['high'], 0)}",
-            )
-            for line in frame.to_dict("records")
-        ]
         axis = f"{self._what(shown)}, 1 = best (log axis)"
         what = "Mean rank over the sentences of a fact" if shown.request.mean_ranks else "Ranks"
         return Figure(
             shape="boxes",
-            frame=frame.assign(who=names, said=lines),
+            frame=frame.assign(
+                who=names,
+                said=[
+                    said(
+                        shown.names[line["run"]],
+                        f"{line['n']:,} {self._counts(shown)}",
+                        f"mean {fixed(line['mean'], 1)}, median {fixed(line['median'], 0)}",
+                        f"half between {fixed(line['q1'], 0)} and {fixed(line['q3'], 0)}",
+                        f"90 % between {fixed(line['low'], 0)} and {fixed(line['high'], 0)}",
+                    )
+                    for line in frame.to_dict("records")
+                ],
+            ),
             by=Axis(column="who", title="model"),
             value=Axis(column="mean", title=axis, log=True),
             names=shown.names,

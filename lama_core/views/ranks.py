@@ -86,20 +86,22 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         frame = shown.frame
         totals = frame.groupby("run")["n"].transform("sum")
         bins = [_bin(line) for line in frame.to_dict("records")]
-        lines = [
-            said(
-                shown.names[line["run"]],
-                f"rank {line['rank']}: {percent(line['share'])} %, mean over relations",
-                f"{line['n']:,} of {line['total']:,} {shown.counts}, "
-                f"{percent(line['over_facts'])} %",
-            )
-            for line in frame.assign(rank=bins, total=totals).to_dict("records")
-        ]
         share = frame["share"].max()
         ticks = 20 if share <= 0.3 else 5  # from 0 to 1
         return Figure(
             shape="columns",
-            frame=frame.assign(rank=bins, said=lines),
+            frame=frame.assign(
+                rank=bins,
+                said=[
+                    said(
+                        shown.names[line["run"]],
+                        f"rank {line['rank']}: {percent(line['share'])} %, mean over relations",
+                        f"{line['n']:,} of {line['total']:,} {shown.counts}, "
+                        f"{percent(line['over_facts'])} %",
+                    )
+                    for line in frame.assign(rank=bins, total=totals).to_dict("records")
+                ],
+            ),
             by=Axis(column="rank", title="rank of the right answer, 1 = best (log scale)"),
             value=Axis(
                 column="share",
@@ -116,9 +118,8 @@ class RanksView(View[RanksRequest, pd.DataFrame]):
         self, shown: Shown[RanksRequest, pd.DataFrame], line: Line, column: str = ""
     ) -> Facts:
         """Return the facts of a bin."""
-        relations = tuple(shown.request.relations)
         ends = {"rank_min": int(line["low"]), "rank_max": int(line["high"])}
-        return Facts(line["run"], {"relations": relations, **ends})
+        return Facts(line["run"], {"relations": tuple(shown.request.relations), **ends})
 
 
 def _bin(line: Line) -> str:

@@ -153,14 +153,13 @@ class TypesView(View[TypesRequest, Types]):
         """Return a column for each run and type, with points for the relations."""
         frame, k = shown.frame, shown.request.k
         order = frame["type"].drop_duplicates().sort_values(key=_places)
-        lines = [_said(line, shown) for line in frame.to_dict("records")]
         is_mean = frame["relation"].isna()
         source = frame["source"].iloc[0]
         return Figure(
             shape="columns",
-            frame=frame.assign(said=lines, is_relation=~is_mean).assign(
-                chance=frame["chance"].where(is_mean)
-            ),
+            frame=frame.assign(
+                said=[_said(line, shown) for line in frame.to_dict("records")], is_relation=~is_mean
+            ).assign(chance=frame["chance"].where(is_mean)),
             by=Axis(column="type", title="type of relation", order=tuple(order)),
             value=Axis(column="p_at_k", title=right_title(k), share=True),
             low="low",
@@ -181,8 +180,9 @@ class TypesView(View[TypesRequest, Types]):
         counting: Any = "excluded" if column == "n_excluded" else "counted"
         if isinstance(line["relation"], str):
             return Facts(line["run"], {"relations": (line["relation"],)}, counting)
-        fields = {"sources": (line["source"],), "types": (line["type"],)}
-        return Facts(line["run"], {"relations": tuple(shown.request.relations)} | fields, counting)
+        relations = tuple(shown.request.relations)
+        fields = {"relations": relations, "sources": (line["source"],), "types": (line["type"],)}
+        return Facts(line["run"], fields, counting)
 
 
 def _places(types: "pd.Series[str]") -> "pd.Series[int]":

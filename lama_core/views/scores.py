@@ -22,7 +22,6 @@ from lama_core.metrics.score_tables import (
     CONCEPTNET,
     Average,
     By,
-    RelationPrecision,
     relation_figures,
     relation_precision,
     relations_counted,
@@ -97,7 +96,7 @@ class RunScores:
         outside: Model and run id -> the run's facts that aren't from the model's training sources.
     """
 
-    runs: tuple[tuple[pd.DataFrame, RelationPrecision], ...]
+    runs: tuple[tuple[pd.DataFrame, pd.DataFrame], ...]
     relations: tuple[str, ...]
     undefined: tuple[str, ...] = ()
     origins: tuple[TrainedOn | None, ...] = ()

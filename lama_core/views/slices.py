@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 
 from lama_core.errors import choose
@@ -63,10 +64,8 @@ class Slices:
 def by_slice(found: Slices) -> pd.DataFrame:
     """Return the table slice by slice instead of run by run."""
     every = [(by, name) for by, one in found.slicings.items() for name in one.slices]
-    places = {place: at for at, place in enumerate(every)}
     keys = zip(found.table["by"], found.table["slice"], strict=True)
-    order = sorted(enumerate(keys), key=lambda one: places[one[1]])
-    return found.table.iloc[[at for at, _ in order]]
+    return found.table.iloc[np.argsort([every.index(key) for key in keys], kind="stable")]
 
 
 def slicing_label(name: str) -> str:

@@ -184,11 +184,11 @@ class _Drawing:
         legend, above = self._legend()
         shown = [*legend, *self.layers]
         if look.clicks:
-            first = next((one for one in self.layers if "tooltip" in one["encoding"]), None)
-            if first is None:  # without marks
-                first = EMPTY | {"encoding": {}}
-                shown.append(first)
-            first["params"] = [
+            marks = [one for one in self.layers if "tooltip" in one["encoding"]]
+            if not marks:
+                marks = [EMPTY | {"encoding": {}}]
+                shown += marks
+            marks[0]["params"] = [
                 {"name": CLICKED, "select": {"type": "point", "fields": ["mark"], "on": CLICK}},
                 {"name": HOVERED, "select": {"type": "point", "fields": ["name"],
                                              "on": "pointerover", "clear": "pointerout"}},
@@ -272,7 +272,14 @@ class _Drawing:
         if kind == "line":
             encoding["detail"] = {"field": "name", "type": "nominal"}
         columns = sorted(fields | {"name"} | ({"mark"} if self.look.clicks and live else set()))
-        layer = {"data": {"values": _records(rows, columns, known)}, "encoding": encoding}
+        lists = []
+        for name in columns:
+            values = rows[name].to_numpy()[known]
+            if values.dtype.kind == "f" and not np.isfinite(values).all():  # null in JSON
+                values = np.where(np.isfinite(values), values.astype(object), None)
+            lists.append(values.tolist())
+        records = [dict(zip(columns, line, strict=True)) for line in zip(*lists, strict=True)]
+        layer = {"data": {"values": records}, "encoding": encoding}
         self.layers.append(layer | {"mark": {"type": kind, **style}})
 
     def lined(self, kind: str, rows: pd.DataFrame, place: Spec, **style: Any) -> None:
@@ -438,7 +445,12 @@ class _Drawing:
                 return broken(width)
             every = math.ceil(2.2 * size / (room(width) + 0.4 * size))  # tilted ones need this
             long = 9 * size if self.look.width is None else 0.9 * width
-            short = [_cut(label, long, size) for label in labels]
+            short = [  # of a label that is too long, the beginning
+                label
+                if _wide(label, size) <= long
+                else _lines_of(label, long - size, size)[0] + "…"
+                for label in labels
+            ]
             return [[label] if at % every == 0 else [""] for at, label in enumerate(short)]
 
         def above(width: float) -> float:
@@ -519,8 +531,9 @@ class _Drawing:
         figure, look, table = self.figure, self.look, self.table
         self.height = look.height or min((look.width or 0) * 0.5 or 27 * look.size, look.most)
         ends = [self._baseline(one)["line"] for one in figure.baselines]
-        values = [table["value"], table["low"], table["high"], *ends, *more]
-        self.across = self._values(figure.value, *values)
+        self.across = self._values(
+            figure.value, table["value"], table["low"], table["high"], *ends, *more
+        )
         self.left = (2.8 + 1.2 * len(self.across["axis"]["title"])) * look.size
         if self.places:
             self.along = self._words(figure.by.title)
@@ -566,8 +579,8 @@ class _Drawing:
             self.mark(
                 "rule", table, {"x": "at", "y": "low", "y2": "high"}, by_color="ink", strokeWidth=1
             )
-        thick = table.assign(thick=np.where(table["name"].isin(figure.bold), 3.5, 2.0))
-        self.mark("line", thick, place, by_stroke="ink", by_strokeWidth="thick")
+        table = table.assign(thick=np.where(table["name"].isin(figure.bold), 3.5, 2.0))
+        self.mark("line", table, place, by_stroke="ink", by_strokeWidth="thick")
         most = max(1.0, float(figure.frame[figure.size].max())) if figure.size else 1.0
 
         def area_of(n: Any) -> Any:
@@ -575,8 +588,8 @@ class _Drawing:
             return (4 + 12 * np.sqrt(n / most)) ** 2
 
         areas = area_of(figure.frame.loc[table.index, figure.size]) if figure.size else 49
-        areas = areas * (look.size / 12) ** 2
-        seen = table.assign(shape=table["name"].map(shapes), area=areas)
+        area = areas * (look.size / 12) ** 2
+        seen = table.assign(shape=table["name"].map(shapes), area=area)
         symbols = {"by_fill": "ink", "by_shape": "shape", "by_size": "area"}
         if dense:
             at = [100 * tick if figure.by.share else tick for tick in figure.by.ticks]
@@ -804,35 +817,25 @@ def _ticks(low: float, high: float, most: float) -> list[float]:
     return [round(n * step, 12) for n in range(first, last + 1)]
 
 
-def _records(rows: pd.DataFrame, columns: Sequence[str], known: Any) -> list[Spec]:
-    """Return the known rows as JSON's values; what isn't a number is null."""
-    lists = []
-    for name in columns:
-        values = rows[name].to_numpy()[known]
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            values = np.where(np.isfinite(values), values.astype(object), None)
-        lists.append(values.tolist())
-    return [dict(zip(columns, line, strict=True)) for line in zip(*lists, strict=True)]
-
-
 def _config(look: Look) -> Spec:
     """Return the fonts, the colours and the lines of axes."""
     size, muted = look.size, MUTED[look.dark]
     text = {"labelFontSize": size, "labelColor": muted, "titleFontSize": size, "titleColor": muted,
             "titleFontWeight": "normal", "labelLimit": 0, "titleLimit": 0}  # fmt: skip
-    line = {
-        "gridColor": "#808080",
-        "gridOpacity": 0.25,
-        "domainColor": GREY,
-        "ticks": False,
-        "labelFlush": False,
-        "labelLineHeight": 1.2 * size,
-    }
     return {
         "font": look.font,
         "axis": text
-        | line
-        | {"labelPadding": 0.4 * size, "titlePadding": 0.5 * size, "labelSeparation": 4},
+        | {
+            "gridColor": "#808080",
+            "gridOpacity": 0.25,
+            "domainColor": GREY,
+            "ticks": False,
+            "labelFlush": False,
+            "labelLineHeight": 1.2 * size,
+            "labelPadding": 0.4 * size,
+            "titlePadding": 0.5 * size,
+            "labelSeparation": 4,
+        },
         "legend": text | {"labelColor": look.ink, "labelOffset": 3},
         "title": {
             "fontSize": 1.15 * size,
@@ -875,11 +878,6 @@ def _lines_of(text: str, room: float, size: float, *, bold: bool = False) -> lis
 def _first(lines: list[str], n: int) -> list[str]:
     """Return at most n lines; an ellipsis replaces the others."""
     return [*lines[: n - 1], f"{lines[n - 1]} …"] if len(lines) > n else lines
-
-
-def _cut(text: str, room: float, size: float) -> str:
-    """Return a text that fits into a line: its beginning, with an ellipsis, if it is longer."""
-    return text if _wide(text, size) <= room else _lines_of(text, room - size, size)[0] + "…"
 
 
 def _fitted(texts: Iterable[str], room: float, size: float) -> float:

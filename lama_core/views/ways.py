@@ -191,22 +191,23 @@ class WaysView(View[WaysRequest, Found]):
         by_row = table.groupby("row", sort=False)["p_at_1"]
         spread = (by_row.max() - by_row.min()).sort_values(ascending=False, kind="stable")
         table = table.set_index("row").loc[spread.index].reset_index()
-        lines = [
-            said(
-                f"{line['row']}, {line['way']}",
-                f"P@1: {percent(line['p_at_1'])} %",
-                said_interval(line["low"], line["high"]),
-                f"{line['n']:,} facts",
-            )
-            for line in table.to_dict("records")
-        ]
         models = ", ".join(one.model for one in shown.found)
         data = ", ".join(dict.fromkeys(one.dataset for one in shown.found))
         n = sum(len(one.facts) for one in shown.found)
         ranking = shown.request.ranking or "filtered"
         return Figure(
             shape="bars",
-            frame=table.assign(said=lines),
+            frame=table.assign(
+                said=[
+                    said(
+                        f"{line['row']}, {line['way']}",
+                        f"P@1: {percent(line['p_at_1'])} %",
+                        said_interval(line["low"], line["high"]),
+                        f"{line['n']:,} facts",
+                    )
+                    for line in table.to_dict("records")
+                ]
+            ),
             by=Axis(column="row", title=RELATION),
             value=Axis(column="p_at_1", title=right_title(1), share=True),
             series="way",

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from lama_core.queries.batch import BatchRow
-from lama_core.queries.blank_answers import likelier_token
+from lama_core.queries.blank_answers import NOT_RANKED
 from lama_core.queries.wordings import WordingRow
 from pages.ui.shared import links, screens, url_state
 from pages.ui.shared.predictions import short_title
@@ -37,7 +37,7 @@ def answer_columns(
 
     A * after an answer refers to the likelier token, which the user can show.
     """
-    likelier = [likelier_token(row.not_ranked) for row in rows]
+    likelier = [row.not_ranked.partition(NOT_RANKED)[0] for row in rows]
     marked = [f"{text}{' *' * bool(token)}" for text, token in zip(answers, likelier, strict=True)]
     return {f"{name} answer": marked} | ({f"{name} likelier": likelier} if any(likelier) else {})
 

@@ -29,7 +29,9 @@ def draw_outside_candidates(kind: str, answers: Sequence[ModelAnswer], blank: in
     """
     found = {model.name: model.blanks[blank] for model in answers}
     beaten = {name: one for name, one in found.items() if one.likeliest_outside}
-    mostly = {name: one for name, one in found.items() if one.mostly_outside and name not in beaten}
+    mostly = {
+        name: one for name, one in found.items() if (one.outside or 0) > 0.5 and name not in beaten
+    }
     if mostly:
         shares = (f"{title_of(name)} {percent(one.outside or 0)} %" for name, one in mostly.items())
         said = plain("; ".join(shares))

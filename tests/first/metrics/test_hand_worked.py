@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from data_files import write_lama
 from probe_fakes import TableFiller, with_facts
@@ -27,7 +28,6 @@ from probe_fakes import TableFiller, with_facts
 from lama_core import metrics
 from lama_core.errors import UserError
 from lama_core.metrics.intervals import share_intervals
-from lama_core.metrics.score_tables import RelationPrecision
 from lama_core.probes.cloze.request import ProbeRequest
 from lama_core.probes.plan import plan
 from lama_core.runs.execute import execute
@@ -177,7 +177,9 @@ def test_conceptnets_total_is_over_its_relations_or_over_its_facts(run: Run) -> 
     )
     shares = np.array([2 / 3, 0 / 1])
     ends = share_intervals(np.array([2, 0]), np.array([3, 1]))
-    precision = RelationPrecision(shares, ends, np.full(len(shares), np.nan))
+    precision = pd.DataFrame(
+        {"p_at_k": shares, "low": ends.low, "high": ends.high, "chance": np.nan}
+    )
     over_relations = metrics.summarise([(figures, precision)], by="source").iloc[0]
     assert over_relations["p_at_1"] == over_relations["p_at_k"] == (2 / 3 + 0) / 2
     assert over_relations["mean_over"] == "relations"

@@ -164,7 +164,7 @@ def test_axes_end_at_100_with_room_for_numbers_or_where_the_figure_says() -> Non
 
     def x_of(figure: Figure, look: vega.Look) -> Any:
         layers = vega.specification(figure, {}, look)["layer"]
-        return next(one for one in layers if one["mark"] != vega.QUIET)["encoding"]["x"]
+        return next(one for one in layers if one["mark"] != vega.EMPTY["mark"])["encoding"]["x"]
 
     for look in (vega.Look(clicks=True), vega.Look(width=170, size=8)):
         axis = x_of(figure, look)
