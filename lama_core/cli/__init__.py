@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "prompts": ("prompts:prompts", "Mine, paraphrase, select, weight and analyse prompts."),
     "app": ("app:app", "Open the web app."),
     "plugins": ("plugins:plugins", "List the installed plug-ins; write a new one."),
+    "bench": ("bench:bench", "Say where the benchmarks of speed and memory are."),
 }
 
 

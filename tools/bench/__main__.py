@@ -10,6 +10,7 @@ from lama_core.errors import UserError, choose
 from lama_core.models.cpu import find_cpu
 from lama_core.models.devices import use_device
 from lama_core.progress import Progress
+from tools.bench.measuring import BenchRow
 from tools.bench.report import BENCHMARKS, measure
 
 AtLeastOne = validators.Number(gte=1)
@@ -39,17 +40,25 @@ def run(
         int | None, Parameter(help="Number of made-up runs of `pages`.", validator=AtLeastOne)
     ] = None,
     device: commands.Device = None,
+    json: commands.Json = False,
 ) -> None:
     """Measure speed and memory, next to an alternative and the best possible value (limit)."""
     if device is not None:
         use_device(device)
     output.print_note(f"CPU: {find_cpu()}")
     chosen = tuple(BENCHMARKS) if name is None else (choose(name, BENCHMARKS, "benchmark"),)
+    rows: list[BenchRow] = []
     with output.progress() as on_progress:
         for number, benchmark in enumerate(chosen):
             on_progress(Progress(f"Measuring {benchmark}", number, len(chosen)))
             for row in measure(benchmark, repetitions=repetitions, n_queries=queries, n_runs=runs):
-                print(row, flush=True)
+                rows.append(row)
+                if json:
+                    output.print_note(str(row))
+                else:
+                    print(row, flush=True)
+    if json:
+        output.print_json([row.to_json() for row in rows])
 
 
 def main() -> None:

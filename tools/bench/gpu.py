@@ -10,20 +10,26 @@ weights, and as T5 base), MiniLM-MLM and, if it is installed, SmolLM2. For each:
 - bf16's mean difference of a log-probability from fp32's, and the share of same first answers;
 - the peak memory of the device; the limit is that of the weights.
 
-Without a GPU, everything is measured on the CPU, with small models.
+Then two processes on the device, and a run that is killed and resumed. Without a GPU, everything is
+measured on the CPU, with small models.
 """
 
 import gc
 import importlib
 import os
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import torch
 
 from lama_core.candidates.columns import Columns
@@ -33,6 +39,7 @@ from lama_core.models.hf.generation import generate
 from lama_core.models.registry import open_model
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import LocatedModel, fetch, locate
+from lama_core.paths import IMPORT_ROOT
 from lama_core.scoring.batches import encode_queries, score_cloze
 from lama_core.types import Query
 from tools.bench.cloze import fill_mask_pipeline
@@ -64,6 +71,20 @@ SHAPES: dict[str, tuple[str, str, dict[str, int], dict[str, int]]] = {
         {"num_heads": 12, "decoder_start_token_id": 0},
     ),
 }  # fmt: skip
+RUN = ("probe", "--dataset", "starter", "--model", MASKED, "--limit", "40", "--out")
+SCORE = """
+import time
+from lama_core.models.cache import load_model
+from tools.bench.gpu import first_columns, score, trex_like_queries
+model, queries = load_model({name!r}, precision="fp32"), trex_like_queries({n})
+columns = first_columns(model)
+score(model, queries, columns)
+input("ready\\n")
+start = time.perf_counter()
+for _ in range({times}):
+    score(model, queries, columns)
+print(time.perf_counter() - start)
+"""
 
 
 def run(*, n_queries: int = 512, repetitions: int = 2) -> Iterator[BenchRow]:
@@ -84,6 +105,8 @@ def run(*, n_queries: int = 512, repetitions: int = 2) -> Iterator[BenchRow]:
         if locate(find_model(name)) is not None:
             load = partial(_load, name)
             yield from of_model(load, name, n_queries, repetitions)
+    yield from two_processes(n_queries, repetitions)
+    yield killed_run()
 
 
 def write_random(folder: Path, kind: str, *, small: bool) -> int:
@@ -245,3 +268,51 @@ def speed(model: Any, queries: list[Query], what: str, repetitions: int) -> Iter
     for n, rate in zip(ROWS, others, strict=True):
         name = f"{what}: {n} queries per batch"
         yield BenchRow(name, "queries/s", rate, ours, "default")
+
+
+def two_processes(n_queries: int, repetitions: int) -> Iterator[BenchRow]:
+    """Measure the queries per second of two processes on one device, and of one."""
+    rates = []
+    code = SCORE.format(name=MASKED, n=n_queries, times=repetitions)
+    for n in (1, 2):
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                text=True, cwd=IMPORT_ROOT,
+            )
+            for _ in range(n)
+        ]  # fmt: skip
+        for process in started:
+            process.stdout.readline()  # type: ignore[union-attr]
+        with ThreadPoolExecutor(n) as pool:
+            seconds = [
+                float(said.strip() or "nan")
+                for said, _ in pool.map(lambda one: one.communicate("\n"), started)
+            ]
+        rates.append(sum(n_queries * repetitions / one for one in seconds))
+    what = f"{MASKED}, two processes on one device"
+    yield BenchRow(what, "queries/s", rates[1], rates[0], "one process")
+
+
+def killed_run() -> BenchRow:
+    """Kill a run, resume it, and count the facts with other scores than those of a whole run."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "lama_core", *RUN]
+        whole, killed = (Path(folder) / name for name in ("whole", "killed"))
+        quiet: dict[str, Any] = {
+            "cwd": IMPORT_ROOT,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+        }
+        subprocess.run([*command, str(whole)], check=True, **quiet)
+        process = subprocess.Popen([*command, str(killed)], **quiet)
+        while process.poll() is None and not list(killed.glob("**/parts/*")):
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        was_whole = bool(list(killed.glob("**/facts.parquet")))
+        subprocess.run([*command, str(killed)], check=True, **quiet)
+        tables = [pq.read_table(next(one.glob("**/facts.parquet"))) for one in (whole, killed)]
+        n = sum(a != b for a, b in zip(*(one.to_pylist() for one in tables), strict=True))
+    what = "a killed and resumed run" + (" (it had ended before)" if was_whole else "")
+    return BenchRow(f"{what}: facts with other scores", f"of {tables[0].num_rows} facts", n)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
@@ -43,6 +43,14 @@ class BenchRow:
     peer_name: str = ""
     limit: float | None = None
     limit_name: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row with its ratios to peer and limit; None without a peer or limit."""
+        ratios = {
+            "ours_to_peer": self.ours / self.peer if self.peer else None,
+            "ours_to_limit": self.ours / self.limit if self.limit else None,
+        }
+        return asdict(self) | ratios
 
     def __str__(self) -> str:
         """Return one line: `what: 120 queries/s; pipeline 40 (3x); limit 150 (0.8x)`."""

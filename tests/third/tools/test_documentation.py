@@ -113,7 +113,7 @@ def test_every_link_leads_to_a_page_and_a_place_on_it(
 def test_every_command_stands_there_with_its_help(site: Path, pages: dict[Path, Reader]) -> None:
     text = pages[Path("commands.html")].text
     commands = dict(commands_of(make_app()))
-    assert {("cloze",), ("data", "import"), ("prompts", "fit")} <= set(commands)
+    assert {("cloze",), ("data", "import"), ("prompts", "fit"), ("bench",)} <= set(commands)
     for path, command in commands.items():
         called = " ".join((PROGRAM, *path))
         assert f"Usage: {called} " in text, called

@@ -7,7 +7,7 @@ from transformers import BertConfig
 
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import locate
-from tools.bench import cloze, cluster, report, statements, trace
+from tools.bench import cloze, cluster, gpu, report, statements, trace
 from tools.bench.measuring import BenchRow
 from tools.bench.workload import MASKED
 
@@ -21,6 +21,7 @@ def test_every_benchmark_runs_to_its_end(name: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cluster, "WORKERS", (2,))
     monkeypatch.setattr(statements, "MODELS", (MASKED,))  # SmolLM2 takes minutes
     monkeypatch.setattr(trace, "CAUSAL", MASKED)
+    monkeypatch.setattr(gpu, "RUN", (*gpu.RUN[:-2], "1", "--out"))
     monkeypatch.setattr("transformers.BertConfig", partial(BertConfig, num_hidden_layers=1))
     if name == "generation" and locate(find_model("smollm2-135m")) is None:
         pytest.skip("SmolLM2 isn't installed")
