@@ -1,6 +1,7 @@
 """Answers of several models to one text, as page and command line show them."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -300,7 +301,8 @@ def test_a_query_whose_time_is_over_ends_with_a_message(tiny_model: Models) -> N
     )):  # fmt: skip
         with pytest.raises(TimeOverError, match="smollm2 rescored 0 of 200 words") as caught:
             ask(model, query, FULL, n_rescored=200, limits=Limits(seconds=0.0))
-        assert caught.value.__reduce__()[1] == ("smollm2", 0, 200)
+        again = copy(caught.value)  # as it is sent from the scoring process
+        assert (type(again), str(again)) == (TimeOverError, str(caught.value))
 
 
 def test_a_text_of_too_many_tokens_and_too_many_words_are_bounded(tiny_model: Models) -> None:
