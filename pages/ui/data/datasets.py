@@ -149,15 +149,18 @@ def draw_import() -> None:
     elif job is not None:
         _end_import(job)
     imported = st.container()
-    others: dict[str, FileForm] = plugins.rows("file_forms")
-    for other in others.values():
-        other.draw_progress()
+    others: dict[str, FileForm] = {}
+    described = ""
+    for has, other in plugins.rows("file_forms").items():
+        with errors_shown():  # a plug-in's mistake doesn't hide the others, and the form of data
+            other.draw_progress()
+            described += f"  \n{other.describe()}"
+            others[has] = other
     form = st.session_state.get("import forms", 0)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             "**Facts to ask models**: a table with one fact per row (subject, object and a "
-            "template or sentence), or a data set as published."
-            + "".join(f"  \n{other.describe()}" for other in others.values())
+            f"template or sentence), or a data set as published.{described}"
         )
         icon = ":material/download:"
         meaning = "\n\n".join((TABLE_HELP, *(other.help for other in others.values())))
@@ -233,8 +236,16 @@ def _choose_content(file: ChosenFile, others: Mapping[str, FileForm]) -> str | N
     None if the visitor has to say it.
     """
     for name, other in others.items():
-        with st.spinner("Reading the file"):
-            takes = read_once(file, (name,), other.takes)
+        try:
+            with st.spinner("Reading the file"):
+                takes = read_once(file, (name,), other.takes)
+        except UserError:
+            raise
+        except Exception as error:
+            if not (whose := plugins.blame(error)):
+                raise
+            show_error(whose)
+            continue
         if takes == "yes":
             return name
         if takes != "no":

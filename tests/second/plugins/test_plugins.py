@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from calling import call
+from opening import open_page
 from pip_packages import path_with, pip_install
 from project_files import ROOT
 from streamlit.testing.v1 import AppTest
@@ -136,6 +137,68 @@ def test_a_page_at_a_taken_path_leaves_the_app(place: Path) -> None:
     assert not app.exception and app.header[0].value == "Help"
     linked = [one.proto.page for one in app.get("page_link")]
     assert linked.count("mine") == 1 and not {"poll", "cloze"} & {*linked}
+
+
+FORM = (
+    HEAD
+    + """
+PLUGIN = Plugin(name="it", file_forms={"poems": "lama_test_form.rows:FORM"})
+"""
+)
+
+
+@pytest.mark.parametrize("mistake", ("draw_progress", "describe", "takes", "draw", None))
+def test_a_form_for_files_is_offered_and_its_mistakes_leave_the_import_of_data(
+    place: Path, mistake: str | None
+) -> None:
+    install(place, "lama_test_form", FORM, "lama_test_form:PLUGIN")
+    (place / "lama_test_form" / "rows.py").write_text(
+        "import streamlit as st\n"
+        "from pages.ui.data.file_forms import FileForm\n"
+        f"def fail(name, value):\n    return 1 / (name != {mistake!r}) and value\n"
+        "FORM = FileForm(describe=lambda: fail('describe', '**Poems**: a text.'), help='A poem.',\n"
+        "    example=('poem.csv', 'a'), takes=lambda path: fail('takes', 'perhaps'),\n"
+        "    draw=lambda file: fail('draw', st.write('A poem!')),\n"
+        "    draw_progress=lambda: fail('draw_progress', None))\n"
+    )
+    table = place / "table.csv"
+    table.write_text("subject,object,template\nPeru,Lima,The capital of [X] is [Y] .\n")
+    app = open_page("data", tab="Import")
+    assert not app.exception
+    app.text_input(key="import path 0").set_value(str(table)).run()
+    shown = [one.value.replace("\\", "") for one in app.error]
+    if mistake in ("draw_progress", "describe", "takes"):
+        assert len(shown) == 1 and "lama-test-form failed (ZeroDivisionError" in shown[0]
+        assert any(one.label == "Import" for one in app.button)
+        return
+    assert any("**Poems**: a text." in one.value for one in app.markdown)
+    (choice,) = app.segmented_control
+    assert choice.options == ["poems", "facts to ask"] and choice.value is None
+    assert "Choose what the table has: poems, or facts to ask them." in app.info[0].value
+    choice.set_value("poems").run()
+    assert ("A poem!" in [one.value for one in app.markdown]) and bool(app.error) == bool(mistake)
+    app.segmented_control[0].set_value("facts to ask").run()
+    assert any(one.label == "Import" for one in app.button) and not app.error
+
+
+def test_a_plugin_adds_a_command_to_the_group_of_runs(place: Path) -> None:
+    code = (
+        HEAD
+        + """
+from cyclopts import App
+def hello():
+    print("Hello from a group.")
+HELLO, LIST = App(name="hello"), App(name="list")
+HELLO.default(hello)
+PLUGIN = Plugin(name="it", help={"runs hello": "Greet."}, commands={
+    "runs hello": "lama_test_runs:HELLO", "runs list": "lama_test_runs:HELLO"})
+"""
+    )
+    install(place, "lama_test_runs", code, "lama_test_runs:PLUGIN")
+    sys.modules.pop("lama_core.cli.runs", None)  # which has the commands of plug-ins, too
+    assert "Greet." in call("runs", "--help")[1]
+    assert "Hello" in call("runs", "hello")[1] and "Hello" not in call("runs", "list")[1]
+    sys.modules.pop("lama_core.cli.runs", None)
 
 
 @pytest.mark.parametrize(
