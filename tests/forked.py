@@ -58,6 +58,7 @@ def forked(
     began = time.monotonic()
     child = os.fork()
     if not child:
+        sys.dont_write_bytecode = True  # a file that is cut by the limit or a kill would stay
         gc.freeze()  # looking through what was forked would copy its pages
         limits = {resource.RLIMIT_FSIZE: file_bytes, resource.RLIMIT_NOFILE: files}
         given = os.open(os.devnull, os.O_RDONLY)

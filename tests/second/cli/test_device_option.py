@@ -10,7 +10,7 @@ LOADING = {
     "cloze", "relation", "rank", "grid", "inspect", "batch", "sentences", "probe", "extract",
     "read", "statements", "trace", "ask", "generate", "reproduce", "analogy solve",
     "analogy score", "analogy questions", "analogy probe",
-    "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase", "data get",
+    "prompts select", "prompts fit", "prompts both-ways", "prompts paraphrase",
     "crawl", "entity",
 }  # fmt: skip
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from lama_core.lessons.lesson import list_lessons, requests_of
+from lama_core.lessons.lesson import list_lessons
 from lama_core.lessons.stored_answers import recorded_answers
 from lama_core.models.sources.catalog import find_model
 from lama_core.models.sources.locations import is_here
@@ -21,7 +21,7 @@ def test_recorded_answers_are_those_of_the_model_itself() -> None:
         request
         for lesson in list_lessons().lessons
         for step in lesson.steps
-        for request in requests_of(step)
+        for request in step.requests.values()
         if MODEL in request.models
     ]
     for request in Random(SEED).sample(every, N):
