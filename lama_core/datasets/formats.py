@@ -169,7 +169,10 @@ def load_facts(path: Path, *, relations_file: Path | None = None, **names: str) 
 
 def load_questions(path: Path, **names: Any) -> QuestionDataset:
     """Return the analogy questions at `path`, as `load` does. Raises UserError for other data."""
-    found = load(path, **names)
+    found = load(path, **names) if detect(path).content == "questions" else None
     if not isinstance(found, QuestionDataset):
-        raise UserError(f"{path} has no multiple-choice analogy questions")
+        raise UserError(
+            f"{path} has no multiple-choice analogy questions: expected objects with stem, choice "
+            "and answer, or lines `word word n:v` with a letter below them"
+        )
     return found

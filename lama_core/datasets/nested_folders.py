@@ -41,10 +41,11 @@ def subfolders(folder: Path) -> Iterator[Path]:
     return (child for child in children if not child.name.startswith((".", "__MACOSX")))
 
 
-def files_under(folder: Path) -> Iterator[Path]:
+def files_under(folder: Path, *, hidden: bool = True) -> Iterator[Path]:
     """Yield the files in and under a folder, in the order of their paths; links aren't followed.
 
-    Raises UserError for too many files, or a folder that can't be read.
+    hidden: whether hidden folders are entered. Raises UserError for too many files, or a folder
+    that can't be read.
     """
 
     def fail(error: OSError) -> None:
@@ -52,7 +53,7 @@ def files_under(folder: Path) -> Iterator[Path]:
 
     n_seen = 0
     for parent, folders, names in os.walk(folder, onerror=fail):
-        folders.sort()
+        folders[:] = sorted(one for one in folders if hidden or not one.startswith("."))
         n_seen += len(folders) + len(names)
         if n_seen > MAX_FILES:
             raise _too_many(folder, f"{MAX_FILES:,} files")

@@ -8,7 +8,7 @@ downloads must match it.
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import requests
@@ -46,7 +46,8 @@ def fetched(
             _pins(folder).drop(file.url)
         raise
     for path in paths:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # the data are installed
+            path.unlink(missing_ok=True)
 
 
 def fetch(

@@ -120,7 +120,7 @@ def confusion(joined: JoinedAnswers, rows: Ints, *, of: int = 0, n: int = N_WORD
     named.sort(key=lambda at: keys[at] not in places)
     lines, columns = np.full(len(golds), len(named)), np.full(len(answers), len(shown))
     lines[named], columns[shown] = np.arange(len(named)), np.arange(len(shown))
-    grid = np.zeros(((min(len(named) + 1, len(golds)), min(n + 1, len(answers)))), dtype=np.int64)
+    grid = np.zeros((min(len(named) + 1, len(golds)), min(n + 1, len(answers))), dtype=np.int64)
     np.add.at(grid, (lines[at_gold], columns[at_answer]), counts)
     return Confusion(
         pairs,

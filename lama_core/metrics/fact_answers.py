@@ -342,9 +342,9 @@ class JoinedAnswers:
         if chosen.wrong_kind is not None:
             yield wrong_kinds(focus)[chosen.wrong_kind]
         if chosen.gold:
-            yield _is_one_of(self.facts["object"], [word_key(chosen.gold)], word_key)
+            yield _is_word(self.facts["object"], chosen.gold)
         if chosen.answer:
-            yield _is_one_of(focus.answer, [word_key(chosen.answer)], word_key)
+            yield _is_word(focus.answer, chosen.answer)
         if chosen.tags:
             tags = self.tags(chosen.of)
             yield np.fromiter((not set(chosen.tags).isdisjoint(t) for t in tags), bool, len(tags))
@@ -570,6 +570,12 @@ def same_words(a: pd.Series, b: pd.Series, key: Callable[[str], str] = str) -> B
 def _keys(column: pd.Series) -> NDArray[np.object_]:
     """Return a categorical column's words as `texts.word_key`, object [row]."""
     return by_word(column, word_key, "")
+
+
+def _is_word(column: "pd.Categorical | pd.Series", wanted: str) -> Bools:
+    """Whether a categorical is this word, bool [row]; a missing one is no word."""
+    key = word_key(wanted)
+    return by_word(column, lambda word: word_key(word) == key, False)
 
 
 def _is_one_of(

@@ -211,8 +211,10 @@ class TokenVocabulary:
 
         After a space, only those of tokens that begin a word.
         """
+        if not self.cased:
+            return (word,)
         known = self._variants if place.left == " " else self._all_variants
-        return known.get(word, ()) if self.cased else (word,)
+        return known.get(word, ())
 
     @cached_property
     def _variants(self) -> dict[str, tuple[str, ...]]:
@@ -239,7 +241,7 @@ class TokenVocabulary:
             ]
         known = self._checked(words) if place == AFTER_SPACE else {}
         others = [word for word in words if word not in known]
-        followed, last = self._follow(place.left, others)
+        followed, last = self._follow(place.left, others) if others else ([], None)
         if last == self._tokenizer.unk_token_id:  # it may cover the beginning of the word, too
             followed = [
                 ids if self.can_write(word) else ()

@@ -627,12 +627,16 @@ class _BlankScorer:
         """
         log_probs = scores.log_probs
         n_listed = None if scores.n_listed is None else int(scores.n_listed[0])
-        golds = [self._gold(query, blank, encoded, scores, word) for word in words[:1]]
-        golds += [
+        place = places_of(query)[blank]
+        listed = {
+            word: column
+            for word in words
+            if isinstance(column := self.columns.find(word, place), int)
+        }
+        golds = [
             self._gold(query, blank, encoded, scores, word)
-            for word in words[1:]
-            if isinstance(column := self.columns.find(word, places_of(query)[blank]), int)
-            and np.isfinite(log_probs[0, column])
+            for number, word in enumerate(listed or words[:1])
+            if not number or np.isfinite(log_probs[0, listed[word]])
         ]
         gold = min(
             golds,

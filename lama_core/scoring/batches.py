@@ -64,7 +64,10 @@ def encode_queries(
 
     Raises:
         UserError: If a query doesn't fit the model's window.
+        ValueError: If a query has several blanks.
     """
+    if any(query.n_blanks != 1 for query in queries):
+        raise ValueError("a query has several blanks; one is scored at a time")
     contexts = [choose_context(model, query, context) for query in queries]
     encoded: dict[int, Encoded] = {}
     for chosen, numbers in grouped(zip(contexts, range(len(queries)), strict=True)).items():

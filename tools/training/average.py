@@ -23,6 +23,8 @@ def main(words: Sequence[str] | None = None) -> None:
     options.add_argument("--share", type=float, required=True, help="Share of the second model.")
     options.add_argument("--out", type=Path, required=True, help="Output folder.")
     given = options.parse_args(words)
+    if not 0 <= given.share <= 1:
+        options.error("--share must be between 0 and 1")
     model = load_encoder(given.first)
     theirs = dict(load_encoder(given.second).named_parameters())
     with torch.no_grad():

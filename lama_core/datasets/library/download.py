@@ -390,12 +390,11 @@ def _flatten(folder: Path) -> None:
 def _copy_folder(source: Path, folder: Path, on_progress: OnProgress) -> None:
     """Copy the data files of `source` and unpack its archives; links are skipped."""
     budget = archive.Budget(f"{source}", MAX_IMPORTED_BYTES)
-    for path in files_under(source):
-        inside = path.relative_to(source)
-        is_hidden = any(part.startswith(".") for part in inside.parts)
+    for path in files_under(source, hidden=False):
+        is_hidden = path.name.startswith(".")
         if is_hidden or path.is_symlink() or path.suffix.lower() not in KEPT_SUFFIXES:
             continue
-        target = folder / archive.safe_path(f"{source}", str(inside))
+        target = folder / archive.safe_path(f"{source}", str(path.relative_to(source)))
         budget.make_folder(target.parent)
         budget.count()
         budget.spend(copy_file(path, target, MAX_IMPORTED_BYTES))

@@ -116,6 +116,8 @@ class Seq2SeqModel(TokenHidingModel):
         self, query: Query, blank: int, word: str, context: Context, normaliser: float = 0.0
     ) -> WordScore:
         """Log-probability of any word at the first blank, by the chain rule in the decoder."""
+        if blank:
+            raise ValueError("an encoder-decoder model scores the first blank of a text only")
         encoded = self.encode(query, context)
         pieces = list(self.vocabulary.pieces(word, encoded.places[0]))
         if self.tokenizer.unk_token_id in pieces:

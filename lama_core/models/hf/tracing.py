@@ -267,8 +267,9 @@ def _probs(shared: Pass, restorations: Sequence[Restoration]) -> torch.Tensor:
         if copied is None or is_out_of_memory(error):
             raise
         model.copies_rows = False  # something besides the states has a row per text
-        return _probs(shared, restorations)
-    return _word_probs(logits, shared.word)
+    else:
+        return _word_probs(logits, shared.word)
+    return _probs(shared, restorations)  # after the block, so that the failed pass is freed
 
 
 def _word_probs(logits: torch.Tensor, word: Sequence[int]) -> torch.Tensor:

@@ -282,7 +282,7 @@ class Transformer(HasDevice):
             at = [number for number, here in enumerate(tables) if here is table]
             ids = torch.from_numpy(table.ids).to(logits.device)
             chosen = logits if len(at) == len(places) else logits[at]
-            forms = chosen[:, ids.clamp(min=0)].masked_fill(ids < 0, -torch.inf)
+            forms = chosen[:, ids.clamp(min=0)].masked_fill_(ids < 0, -torch.inf)
             values = forms[:, :, 0] if forms.shape[2] == 1 else torch.logsumexp(forms, dim=2)
             picked[at] = to_cpu(values - normaliser[at]).numpy()
         best, first = logits.max(dim=1)

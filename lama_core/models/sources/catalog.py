@@ -149,7 +149,7 @@ def _read_added() -> tuple[Entry, ...]:
     if not os.path.lexists(path):
         return ()
     try:
-        names = msgspec.json.decode(read_file(path, 1 << 20), type=list[str])
+        names = msgspec.convert(json.loads(read_file(path, 1 << 20)), list[str])
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise UserError(f"{path} is damaged ({error}).") from error
     return tuple(map(_added, names))

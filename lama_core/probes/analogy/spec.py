@@ -106,7 +106,7 @@ class ProbeRun:
         """The contents of `details.json`. Raises UserError if it is damaged."""
         raw = dict(self.run.details)
         try:
-            if FIXED.items() <= raw["options"].items():
+            if FIXED.items() <= dict(raw["options"]).items():
                 return msgspec.convert(raw, ProbeDetails)
         except (ValueError, TypeError, KeyError) as error:
             path = self.run.info.folder / DETAILS_FILE

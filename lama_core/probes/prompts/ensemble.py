@@ -122,10 +122,12 @@ def fit_weights(
     """Fit the log-linear ensemble that maximises the gold answers' mean log-probability.
 
     log_probs: Float32 [prompt, query, column], finite, of at least one query. gold: Column of the
-    gold answer, int64 [query]. offsets: As in `normalise`; None is 0. Source: Jiang et al. 2020,
-    section 4.3.
+    gold answer, int64 [query]. offsets: As in `normalise`; None is 0. Raises ValueError if a
+    log-probability isn't finite, or there is no query. Source: Jiang et al. 2020, section 4.3.
     """
     n_prompts, n_queries, _ = log_probs.shape
+    if not n_queries or not np.isfinite(log_probs).all():
+        raise ValueError("weights are fitted on finite log-probabilities of at least one query")
     by_query = np.ascontiguousarray(log_probs.transpose(1, 0, 2))
     shifts = np.zeros((n_queries, 1), np.float32) if offsets is None else offsets
 

@@ -239,12 +239,11 @@ def _choose_content(file: ChosenFile, others: Mapping[str, FileForm]) -> str | N
         try:
             with st.spinner("Reading the file"):
                 takes = read_once(file, (name,), other.takes)
-        except UserError:
-            raise
         except Exception as error:
-            if not (whose := plugins.blame(error)):
+            if isinstance(error, UserError) or not plugins.blame(error):
                 raise
-            show_error(whose)
+            with errors_shown():  # a plug-in's mistake: the next form may take the file
+                raise
             continue
         if takes == "yes":
             return name

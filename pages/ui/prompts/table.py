@@ -35,6 +35,7 @@ ORIGIN_TITLES = {
 def keep_trial(choice: PromptsChoice, trial: PromptTrial, facts: Sequence[int]) -> None:
     """Keep the visitor's prompt for the leaderboard of this study and relation."""
     kept = st.session_state.setdefault(TRIALS, {}).setdefault(_mark(choice), {})
+    kept.pop(trial.template, None)  # it becomes the last one
     kept[trial.template] = (trial, facts)
     if len(kept) > MOST_TRIALS:
         kept.pop(next(iter(kept)))

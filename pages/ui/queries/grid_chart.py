@@ -80,14 +80,14 @@ def grid_figure(
         right: The right answer of a sentence, whose row is marked; or empty.
     """
     least = math.log10(1 / N_KNOWN if by_rank else LEAST)
-    cells = []
+    cells, scale = [], SCALES[theme()]
     for at, row in enumerate(rows):
         for number, cell in enumerate(row):
             tone, text, ink = least, "", ""
             if cell.rank is not None and cell.prob is not None:
                 tone = math.log10(1 / cell.rank if by_rank else max(cell.prob, LEAST))
                 text = f"{cell.rank}" if by_rank else probability(cell.prob)
-                ink = between(SCALES[theme()], 1 - tone / least)
+                ink = between(scale, 1 - tone / least)
             said = f"{names[number]}\n{cell.word}: "
             said += f"rank {cell.rank}" if cell.rank else f"not among the first {N_KNOWN}"
             said += f", probability {probability(cell.prob)}" if cell.prob is not None else ""

@@ -142,10 +142,9 @@ def _choose_pair(choice: RunChoice, listing: RunListing) -> RunChoice | None:
     listed = {run.id: run for run in listing}
 
     titles = dict(zip(by_id, run_titles(list(by_id.values())), strict=True))
-    first, second, *_ = by_id
-    if len(choice.runs) > 1:
-        scores = [np.nan_to_num(cache.precision_of(run)[1], nan=-1.0) for run in choice.runs]
-        second, first = (choice.runs[at].id for at in np.argsort(scores)[:-3:-1])
+    ranked = choice.runs if len(choice.runs) > 1 else tuple(by_id.values())[:2]
+    scores = [np.nan_to_num(cache.precision_of(run)[1], nan=-1.0) for run in ranked]
+    second, first = (ranked[at].id for at in np.argsort(scores)[:-3:-1])
     with st.container(key="pair"):  # style.css hides it on phones, like the choice of runs
         left, right = st.columns(2)
     a = _choose_run("A (baseline)", "run_a", titles, first, left)

@@ -107,7 +107,7 @@ def _statistics(studies: Studies) -> Iterator[Item]:
         differs = differing(data=studies.data.other, relations=(len(found), N_RELATIONS))
         if column == "T-REx-UHN":
             differs = joined(differs, GUESSED)
-        for line in found[0]:
+        for line in found[0] if found else ():
             theirs, mean = table.value(column, property=line), fmean(one[line] for one in found)
             yield ReproducedRow(column, line, len(found), mean, theirs, differs=differs)
 

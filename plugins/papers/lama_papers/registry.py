@@ -9,7 +9,7 @@ from lama_papers.framework import Paper
 
 def find_paper(name: str) -> Paper[Any]:
     """Return the paper of that name, or raise UserError for an empty or unknown name."""
-    papers = {key: row for key, row in plugins.rows("papers").items() if isinstance(row, Paper)}
+    papers: dict[str, Paper[Any]] = plugins.rows("papers")
     if not name.strip():
         *first, last = papers
         raise UserError(f"No paper given: choose {', '.join(first)} or {last}.")

@@ -12,6 +12,7 @@ from filelock import FileLock
 from lama_core.datasets import load_analogies, load_dataset
 from lama_core.datasets.library import download, installed, manage, published
 from lama_core.datasets.library.published import Source
+from lama_core.datasets.nested_folders import files_under
 from lama_core.downloads import SourceFile, transfer
 from lama_core.errors import UserError
 
@@ -265,3 +266,15 @@ def test_a_library_that_cannot_be_written_is_read_all_the_same(
         download.import_dataset(tmp_path / "mine", replace=True)
     with pytest.raises(UserError, match="can't be deleted"):
         manage.delete_dataset("mine")
+
+
+def test_hidden_folders_of_a_dataset_are_not_entered(tmp_path: Path) -> None:
+    source = tmp_path / "mine"
+    deep = source / ".venv" / Path(*"d" * 40)
+    deep.mkdir(parents=True)
+    (deep / "facts.csv").write_text("subject,object\nPeru,Lima\n")
+    (source / "facts.csv").write_text("subject,object,template\nPeru,Lima,[X] has [Y] .\n")
+    (source / ".hidden.csv").write_text("subject,object\nPeru,Quito\n")
+    assert [path.name for path in files_under(source, hidden=False)] == [".hidden.csv", "facts.csv"]
+    download.import_data(str(source), name="mine")
+    assert [fact.object for fact in load_dataset("mine").facts] == ["Lima"]

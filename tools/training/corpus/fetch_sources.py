@@ -104,6 +104,8 @@ def _archive(origin: Package) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as partial:
             _run([*client, origin.requirement], Path(partial))
+            if not any(Path(partial).glob(pattern)):
+                raise UserError(f"{origin.requirement}: nothing was downloaded.")
             Path(partial).rename(folder)
     archive = min(folder.glob(pattern))
     if origin.checked:
