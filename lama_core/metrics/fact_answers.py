@@ -578,8 +578,6 @@ def _is_word(column: "pd.Categorical | pd.Series", wanted: str) -> Bools:
     return by_word(column, lambda word: word_key(word) == key, False)
 
 
-def _is_one_of(
-    column: "pd.Categorical | pd.Series", wanted: Sequence[str], key: Callable[[str], str] = str
-) -> Bools:
-    """Whether a word's key is one of the wanted, bool [row]; "" matches missing words."""
-    return by_word(column, lambda word: key(word) in wanted, "" in wanted)
+def _is_one_of(column: "pd.Categorical | pd.Series", wanted: Sequence[str]) -> Bools:
+    """Whether a word is one of the wanted, bool [row]; "" matches missing words."""
+    return by_word(column, lambda word: str(word) in wanted, "" in wanted)
